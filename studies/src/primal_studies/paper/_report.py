@@ -17,7 +17,7 @@ from primal.errors import DataError
 from primal_studies.paper._claim import Claim
 from primal_studies.paper._experiment import Experiment, Fact, Row, filled
 from primal_studies.paper._figures import inline
-from primal_studies.paper._findings import FINDINGS, PAPER, paper_tables
+from primal_studies.paper._findings import CENTRAL, FINDINGS, PAPER, paper_tables
 from primal_studies.paper._folder import as_csv, columns_of, file_name
 from primal_studies.paper._ledger import NOT_RUN, STATUSES, Entry, Judged, Ledger, place
 from primal_studies.paper._shapes import circles, spiral
@@ -94,6 +94,7 @@ def page(ledger: Ledger, sections: Sequence[Section], run: Mapping[str, Any]) ->
             {"finding": finding, "entries": [entries[n] for n in finding.claims if n in entries]}
             for finding in FINDINGS
         ],
+        central=entries.get(CENTRAL),
         statuses=[
             {"kind": _KINDS[status], "name": status, "count": count}
             for status, count in ledger.counts.items()

@@ -53,8 +53,10 @@ def _judge_codebook(facts: Mapping[str, Fact]) -> Judgement:
     return Judgement(
         grade(steepest <= LINEAR and over <= 1.25 * best, steepest <= LINEAR),
         f"operations grow as {_powers(facts, names)}; coherence {over:.2f} times the Welch bound",
-        f"The cost is as claimed, the codes are not near-optimal: for N = {facts['book_codes']} and "
-        f"D = {facts['book_dim']} Kerdock codes, also linear in N D, have {best:.2f} times the bound "
+        "The cost is as claimed, the codes are not near-optimal: for N = "
+        f"{facts['book_codes']} and "
+        f"D = {facts['book_dim']} Kerdock codes, also linear in N D, have {best:.2f} times the "
+        "bound "
         f"(and took {times:.1f} times the time here).",
     )
 
@@ -76,7 +78,8 @@ def _judge_pseudoinverse(facts: Mapping[str, Fact]) -> Judgement:
     return Judgement(
         grade(k <= LINEAR and d <= 3.0 + LINEAR - 1.0, d <= 3.4),
         f"operations grow as D^{k:.2f} at fixed d, as d^{d:.2f} at D = 2 d",
-        "The claim allows exponents of 1 and 3. The normal equations are solved by elimination, as the paper's "
+        "The claim allows exponents of 1 and 3. The normal equations are solved by "
+        "elimination, as the paper's "
         "count supposes; with a condition number that is squared.",
     )
 
@@ -214,7 +217,8 @@ CLAIMS = (
         "Table 2; Discussion, codebook generation",
         "N near-optimal codes of StaticPrime are generated in O(N D) time.",
         _COUNTED + " Coherence of {book_codes} codes of D = {book_dim} against Kerdock codes.",
-        f"Holds if no exponent is above {LINEAR} and the coherence is within 25 % of that of Kerdock "
+        f"Holds if no exponent is above {LINEAR} and the coherence is within 25 % of that of "
+        "Kerdock "
         "codes, in part if only the first, fails otherwise.",
         _judge_codebook,
         quote="the ability to generate near-optimal orthogonal codes in O(N · D) time — without"

@@ -94,7 +94,8 @@ def _judge_ridge(facts: Mapping[str, Fact]) -> Judgement:
         f"ridge {gains[0]:+.1%} and {gains[1]:+.1%}, tail {tails[0]:.2f} and {tails[1]:.2f} times "
         f"as heavy at D = {low} and {high}",
         f"The density at zero is {gains[0]:+.1%} against the Gaussian one at D = {low} and "
-        f"{gains[1]:+.1%} at D = {high}. Similarities beyond {TAIL_DEVIATIONS:.0f} deviations occur "
+        f"{gains[1]:+.1%} at D = {high}. Similarities beyond {TAIL_DEVIATIONS:.0f} deviations "
+        "occur "
         f"{tails[0]:.2f} times as often at D = {low} and {tails[1]:.2f} times at D = {high}.",
     )
 
@@ -186,7 +187,8 @@ CLAIMS = (
         says="Similarities are much more sharply concentrated at zero than Gaussian ones.",
         test="Density in the two bins at zero, and fraction of pairs beyond 3 / sqrt(D), among "
         "{counted_codes:,} codes, at D = 16 and 4096.",
-        rule="Holds if the ridge is 10 % higher and the tail 10 % thinner at both D, in part if the "
+        rule="Holds if the ridge is 10 % higher and the tail 10 % thinner at both D, in part "
+        "if the "
         "ridge is higher at both, fails otherwise.",
         experiment="landscape",
         judge=_judge_ridge,
@@ -229,7 +231,8 @@ CLAIMS = (
         name="rms-from-primes",
         where="Introduction; Conclusion",
         says="The gain in RMS comes from the independence of prime roots.",
-        test="Mean square similarity over the grid with random frequencies instead of roots (draws: "
+        test="Mean square similarity over the grid with random frequencies instead of roots "
+        "(draws: "
         "{random_draws}), whose expectation is 1 / D.",
         rule="Holds if fewer than 1 % of random draws are as low, in part if prime roots are "
         "below the expectation, fails otherwise.",

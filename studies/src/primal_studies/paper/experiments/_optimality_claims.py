@@ -71,7 +71,8 @@ def _judge_approaches(facts: Mapping[str, Fact]) -> Judgement:
         grade(peak.value <= 1.25, rms.value <= 1.05),
         f"coherence {least:.2f} to {most:.2f} times the bound, most often near {peak:.2f}",
         f"Over the {facts['cells']} cells the coherence is {least:.2f} to {most:.2f} times the "
-        f"Welch bound. In the median cell the RMS similarity is {rms:.3f} times the bound. That says "
+        f"Welch bound. In the median cell the RMS similarity is {rms:.3f} times the bound. "
+        "That says "
         f"little: random codes have an RMS of 1 / sqrt(D), {random:.3f} times the bound.",
     )
 
@@ -95,8 +96,10 @@ def _judge_predicted(facts: Mapping[str, Fact]) -> Judgement:
     return Judgement(
         grade(within == cells, within > cells / 2),
         f"within 10 % of the coherence in {within:.0f} of {cells:.0f} cells",
-        "The closed form treats the fractions of the roots as independent uniform numbers and takes "
-        f"the median of the largest of N - 1 mean cosines. It gives {least:.2f} to {most:.2f} times "
+        "The closed form treats the fractions of the roots as independent uniform numbers and "
+        "takes "
+        f"the median of the largest of N - 1 mean cosines. It gives {least:.2f} to {most:.2f} "
+        "times "
         f"the measured coherence; the same for Gaussian codes "
         f"{facts['gaussian_predicted_least']:.2f} to {facts['gaussian_predicted_most']:.2f}. It is "
         "a prediction, not a proved bound.",
@@ -262,7 +265,8 @@ CLAIMS = (
         "Holds if the best cell is within 10 % of the bound, in part if the most frequent ratio is "
         "below the Gaussian one, fails otherwise.",
         _judge_between,
-        quote="By effectively bridging the gap between stochastic Random Fourier Features (RFF) and "
+        quote="By effectively bridging the gap between stochastic Random Fourier Features "
+        "(RFF) and "
         "theoretically optimal Equiangular Tight Frames (ETFs)",
         figures=("densities", "ratios"),
         tables=("cells", "kerdock"),
@@ -330,7 +334,8 @@ CLAIMS = (
         "best-quasi-orthogonality",
         "Welch bound optimality, end; Discussion, codebook generation",
         "StaticPrime offers the best quasi-orthogonality; its codes are near-optimal.",
-        "Coherence against Kerdock codes, which are generated as fast and are also defined by a rule.",
+        "Coherence against Kerdock codes, which are generated as fast and are also defined by "
+        "a rule.",
         "Holds if no worse than they, in part within 25 %, fails otherwise.",
         _judge_best,
         quote="StaticPrime offers the best quasi-orthogonality that approaches the theoretical "

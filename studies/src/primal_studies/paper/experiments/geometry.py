@@ -397,7 +397,8 @@ def _range_formula(facts: Mapping[str, Fact]) -> Judgement:
     near = [abs(ratio - 1.0) < 0.1 for ratio in (one, two, many)]
     return Judgement(
         grade(all(near), any(near)),
-        f"the printed formula is {one:.2f}, {two:.2f} and {many:.2f} times the true range at d = 1, 2 "
+        f"the printed formula is {one:.2f}, {two:.2f} and {many:.2f} times the true range at d "
+        "= 1, 2 "
         f"and {_RANGE_INPUTS[-1]}",
         "The range is sqrt(p / 2) with p the last of d D / 2 primes; the printed form has no d and "
         f"is within 10 % for {sum(near)} of the three.",
@@ -408,7 +409,8 @@ EXPERIMENT = Experiment(
     "geometry",
     "Distances and frequencies (Sections 2.2 and 2.3)",
     "The paper calls the map isometric at low sigma and its ordered frequencies a multi-resolution "
-    "analysis. Here distances between {points} points of the spiral are compared before and after, the "
+    "analysis. Here distances between {points} points of the spiral are compared before and "
+    "after, the "
     "directions that W sees are counted, and its rows are sorted into octaves.",
     run,
     draw,
@@ -419,7 +421,8 @@ CLAIMS = (
         "isometric",
         "Section 2.3, manifold regime",
         "At low sigma the map is an isometric embedding.",
-        "Largest over smallest stretching of distances between {points} points of the spiral, sigma "
+        "Largest over smallest stretching of distances between {points} points of the spiral, "
+        "sigma "
         "= 0.007, D = 4.",
         "Holds below 1.1; in part below 2.",
         "geometry",

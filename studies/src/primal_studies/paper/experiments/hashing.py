@@ -88,7 +88,8 @@ def _one_way(facts: Mapping[str, Fact]) -> Judgement:
         grade(max(shares) < 0.01, min(shares) < 0.01),
         f"{span(shares, '.0%')} of inputs recovered, with proof",
         f"A lattice decoder that knows the basis and the unit cube recovers {span(shares, '.0%')} "
-        f"of {facts['decoded_inputs']} uniform inputs of dimension {INPUTS} from 32 phases of 32 or "
+        f"of {facts['decoded_inputs']} uniform inputs of dimension {INPUTS} from 32 phases of "
+        "32 or "
         f"8 bits, at sigma 1 to {_SIGMAS[-1]:,.0f}.",
     )
 
@@ -104,7 +105,8 @@ def _max_entropy(facts: Mapping[str, Fact]) -> Judgement:
         grade(max(worst.values()) < _IDEAL, min(worst.values()) < _IDEAL),
         f"deviations from an ideal hash: {texts}; BLAKE2b {ideal:.0f}",
         "The largest of three scores (collisions, byte values, correlations of bits), in standard "
-        f"deviations of an ideal hash. At sigma = 1, the paper's scale, it is {worst[1.0]:.0f}, far "
+        "deviations of an ideal hash. At sigma = 1, the paper's scale, it is "
+        f"{worst[1.0]:.0f}, far "
         "too regular, because neighboring rows of W are nearly equal and so are their phases.",
     )
 
@@ -140,7 +142,8 @@ CLAIMS = (
         "one-way",
         "Abstract; Section 4.1, privacy",
         "High sigma makes the projection a one-way hash.",
-        f"Decode {{decoded_inputs}} uniform inputs of dimension {INPUTS} at sigma 1, 100 and 10,000 "
+        f"Decode {{decoded_inputs}} uniform inputs of dimension {INPUTS} at sigma 1, 100 and "
+        f"10,000 "
         "from 32 phases.",
         "Holds if under 1 % are recovered in every setting; in part if in some.",
         "hashing",
@@ -168,7 +171,8 @@ CLAIMS = (
         "parts-neighbours",
         "Section 3.5, high-frequency regime",
         "Distinct inputs, however close, get orthogonal codes, as from a cryptographic function.",
-        "Fraction of bits that a step of 2**-20 in one number changes, for {hashed_inputs:,} inputs "
+        "Fraction of bits that a step of 2**-20 in one number changes, for {hashed_inputs:,} "
+        "inputs "
         "at sigma 1, 100 and 10,000; draws: {hash_draws}.",
         "Holds above 45 % at every sigma; in part above 25 % at sigma = 1, the paper's.",
         "hashing",

@@ -273,7 +273,8 @@ def _blob(facts: Mapping[str, Fact]) -> Judgement:
     return Judgement(
         grade(rms < 1.1 * random and coherence < 0.5, rms < 1.1 * random),
         f"RMS similarity {rms:.4f}, of random directions {random:.4f}; largest {coherence:.3f}",
-        f"The RMS is {rms / random - 1.0:+.1%} from that of random directions. Of {facts['points']} "
+        f"The RMS is {rms / random - 1.0:+.1%} from that of random directions. Of "
+        f"{facts['points']} "
         f"points of the spiral the two most similar have a similarity of {coherence:.3f}.",
     )
 
@@ -287,7 +288,8 @@ def _mesh(facts: Mapping[str, Fact]) -> Judgement:
         f"{notebook:.2f} at 0.02",
         f"In the plane of the two principal components {facts['points']} consecutive points lie "
         f"{printed[0]:.2f} (D = 4) and {printed[1]:.2f} (D = 128) spreads apart at the printed "
-        f"sigma = 1.0, which is a cloud. At 0.02 (D = 128), the scale of the author's notebook, they lie "
+        "sigma = 1.0, which is a cloud. At 0.02 (D = 128), the scale of the author's "
+        "notebook, they lie "
         f"{notebook:.2f} apart and form curves.",
     )
 

@@ -184,7 +184,8 @@ def _recovery_bound(facts: Mapping[str, Fact]) -> Judgement:
         f"{span(printed, '.0%')} of the inputs inside it wrap; divided by 2 pi, {max(slip):.0%}",
         f"The printed bound is {ratio:.3f} times the tight one at d = 1. The phase is 2 pi sigma "
         "W x and must stay below pi, so a factor of 2 pi is missing; with it the bound has the "
-        f"right form. The tight bound is 1 / (2 max |sigma W_i|_1): inside it {max(true):.0%} wrap.",
+        f"right form. The tight bound is 1 / (2 max |sigma W_i|_1): inside it {max(true):.0%} "
+        "wrap.",
     )
 
 
@@ -332,7 +333,8 @@ CLAIMS = (
         "compressive-storage",
         "Section 2.3, hashing regime",
         "With D < 2 d a code is compressive storage.",
-        "d = 16, D = 16: the fewest bits per phase at which {byte_vectors} random byte vectors come "
+        "d = 16, D = 16: the fewest bits per phase at which {byte_vectors} random byte vectors "
+        "come "
         "back.",
         "Holds if a code that comes back has fewer bits than its input; in part if it has fewer "
         "numbers.",

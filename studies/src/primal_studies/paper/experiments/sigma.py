@@ -183,8 +183,10 @@ def _decoupled(facts: Mapping[str, Fact]) -> Judgement:
 EXPERIMENT = Experiment(
     "sigma",
     "One scalar and two regimes (Abstract, Section 2.3)",
-    "The abstract calls it a central novelty that a single scaling parameter sigma switches the map "
-    "from a manifold, at 0.007, to a hash, at 1.0. Here {inputs:,} inputs, uniform in the cube that "
+    "The abstract calls it a central novelty that a single scaling parameter sigma switches "
+    "the map "
+    "from a manifold, at 0.007, to a hash, at 1.0. Here {inputs:,} inputs, uniform in the cube "
+    "that "
     "the paper's spiral spans, show for every d and D the sigma at which their phases wrap, and "
     "{points:,} points of the spiral are encoded and decoded at sigma = 0.007.",
     run,
@@ -196,7 +198,8 @@ CLAIMS = (
         "one-scalar-switches",
         "Abstract; Introduction, second contribution; Conclusion",
         "A single scalar, sigma, switches the map between manifold and hash.",
-        "{inputs:,} inputs, uniform in the cube of the paper's spiral, at sigma = 0.007 and 1.0, for "
+        "{inputs:,} inputs, uniform in the cube of the paper's spiral, at sigma = 0.007 and "
+        "1.0, for "
         "{cells} pairs of d and D; {points:,} points of the spiral decoded at sigma = 0.007.",
         "Holds if no input wraps at 0.007 and 95 % do at 1.0 for every d and D; in part for most; "
         "fails otherwise.",
@@ -213,12 +216,14 @@ CLAIMS = (
         "Section 2.3, decoupled dimensions",
         "D can be chosen freely for any d, as long as it is even.",
         "Encode inputs for {shapes} pairs (d, D) from (1, 2) to (4096, 16), and ask for an odd D.",
-        "Holds if every pair gives codes of D numbers and an odd D is rejected; in part if only the "
+        "Holds if every pair gives codes of D numbers and an odd D is rejected; in part if "
+        "only the "
         "first.",
         "sigma",
         _decoupled,
         quote="A key advantage of the Primal framework is the complete decoupling of the input "
-        "dimension d from the embedding dimension D. ... The only constraint is that D must be even",
+        "dimension d from the embedding dimension D. ... The only constraint is that D must be "
+        "even",
         weight=Weight.DETAIL,
         tables=("edges",),
     ),

@@ -319,7 +319,8 @@ CLAIMS = (
         "separates-classes",
         "Section 3.6, analysis of results",
         "Reconstructions separate spirals from circles at every scale and in both dimensions.",
-        "Similarity within a shape (clean, noisy) against similarity across shapes; draws: {draws}.",
+        "Similarity within a shape (clean, noisy) against similarity across shapes; draws: "
+        "{draws}.",
         "Holds if both shapes clear the other by 0.1 in all six settings, as run and paired; in "
         "part if some settings do when points are paired.",
         "similarity",
@@ -336,7 +337,8 @@ CLAIMS = (
         "signatures-preserved",
         "Figure 4, caption; Section 3.6, dimension 4",
         "Reconstructions of the two shapes remain visually distinct at all scales.",
-        f"Fraction of {{points:,}} points of either shape whose {_NEIGHBORS} nearest decoded points "
+        f"Fraction of {{points:,}} points of either shape whose {_NEIGHBORS} nearest decoded "
+        f"points "
         "are mostly of the same shape, at D = 4 and three scales.",
         "Holds above 90 % at all three scales; in part if at one.",
         "similarity",

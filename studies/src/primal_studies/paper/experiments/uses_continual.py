@@ -256,7 +256,8 @@ def _gradient_free(facts: Mapping[str, Fact]) -> Judgement:
     texts = ", ".join(f"{found:.0%}" for found in printed)
     return Judgement(
         grade(max(found.value for found in printed) > pixels, max(own, repaired) > pixels),
-        f"{texts} of new digits at the paper's sigmas, {own:.1%} at a tuned one, pixels {pixels:.1%}",
+        f"{texts} of new digits at the paper's sigmas, {own:.1%} at a tuned one, pixels "
+        f"{pixels:.1%}",
         f"One linear system, without a gradient. The paper's sigmas {_PAPER_SCALES} are far too "
         f"large for 64 pixels; a sigma tuned on training digits reaches {own:.1%} and a repaired "
         f"basis {repaired:.1%}. Learning two classes at a time gives "

@@ -260,7 +260,8 @@ def _dimensions(facts: Mapping[str, Fact]) -> Judgement:
         grade(max(ratios) < 0.5, max(ratios) <= 1.0),
         f"relative error {texts['paper']} in {sizes} dimensions, random Fourier features "
         f"{texts['random']}",
-        f"A repaired W has {texts['repaired']}. One linear elliptic equation with a smooth solution, "
+        f"A repaired W has {texts['repaired']}. One linear elliptic equation with a smooth "
+        "solution, "
         "solved by collocation; networks in high dimensions and weather were not tried.",
     )
 
@@ -288,7 +289,8 @@ def _initialization(facts: Mapping[str, Fact]) -> Judgement:
     return Judgement(
         grade(ahead == len(gains), ahead > 0),
         f"ahead of SIREN on {ahead} of {len(gains)} signals",
-        f"Decibels over SIREN on samples not trained on: {texts}. The first layer has a repaired W; "
+        f"Decibels over SIREN on samples not trained on: {texts}. The first layer has a "
+        "repaired W; "
         "the frequencies of StaticPrime as printed were not trained.",
     )
 
@@ -305,9 +307,11 @@ def _split(facts: Mapping[str, Fact]) -> Judgement:
         grade(learns and opened.value > 0.5, learns),
         f"server {public:.0%} right on digits (pixels {raw:.0%}); an attacker recovers them to "
         f"{opened:.0e}",
-        f"The server learns from the codes as from pixels, but the codes are not private: a lattice "
+        "The server learns from the codes as from pixels, but the codes are not private: a "
+        "lattice "
         "decoder that knows the basis (auto, a repaired one) recovers the digits with the relative "
-        f"error {opened:.0e}. With noise of 0.1 turns on the phases the server is {noisy:.0%} right "
+        f"error {opened:.0e}. With noise of 0.1 turns on the phases the server is {noisy:.0%} "
+        "right "
         f"and the best attacker's error is {left:.2f} (1: nothing known). {public.n} seeds.",
     )
 
@@ -436,7 +440,8 @@ CLAIMS = (
         "pde-and-weather",
         "Section 4.1, natural sciences",
         "The map speeds up physics-informed networks for differential equations.",
-        "Train networks on six equations (three Helmholtz, heat, Burgers, a flow in two dimensions) "
+        "Train networks on six equations (three Helmholtz, heat, Burgers, a flow in two "
+        "dimensions) "
         "with the same budget and compare errors: the paper's W, a repaired one, random Fourier "
         "features, plain coordinates.",
         "Holds if the error of the paper's W is below half of that of random Fourier features on "
@@ -468,7 +473,8 @@ CLAIMS = (
         "l1-recovery",
         "Section 4.2, sparse coding",
         "Prime dictionaries recover sparse signals by L1 minimization.",
-        "Non-zeros recovered in half of the trials by basis pursuit, from 32 to 128 measurements of "
+        "Non-zeros recovered in half of the trials by basis pursuit, from 32 to 128 "
+        "measurements of "
         "256 numbers, prime against Gaussian atoms.",
         "Holds if better by two standard errors at all four numbers of measurements; in part if at "
         "three; fails otherwise.",
@@ -499,7 +505,8 @@ CLAIMS = (
         "Clients can project data before transmission, so that a server learns without raw data.",
         "A server trained on codes of digits, as primal study split-learning measures it, and the "
         "best of four attackers on the same codes.",
-        "Holds if the server loses at most 2 points against pixels and the best attacker's relative "
+        "Holds if the server loses at most 2 points against pixels and the best attacker's "
+        "relative "
         "error is above 0.5; in part if only the first.",
         "uses-learning",
         _split,

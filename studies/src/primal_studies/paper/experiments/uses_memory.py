@@ -365,7 +365,8 @@ def _decodable_memory(facts: Mapping[str, Fact]) -> Judgement:
         grade(linear < 0.05, lattice < 0.05),
         f"error up to {linear:.2f} by the paper's inverse, {lattice:.3f} by the lattice decoder",
         "Codes stored at sigma = 1 are wrapped. For ten inputs in [-1, 1] retrieved from a memory "
-        f"the pseudoinverse is off by up to {linear:.2f}, the lattice decoder, which is not part of "
+        f"the pseudoinverse is off by up to {linear:.2f}, the lattice decoder, which is not "
+        "part of "
         f"the paper, by {lattice:.3f}.",
     )
 

@@ -213,7 +213,8 @@ CLAIMS = (
         "secret-prime-seed",
         "Section 4.1, privacy",
         "Without prime seed and scaling factor the codes are chaotic.",
-        f"Read slice and scale of {{read_keys}} random keys from the codes of {_D_IN} small inputs.",
+        f"Read slice and scale of {{read_keys}} random keys from the codes of {_D_IN} small "
+        f"inputs.",
         "Holds if fewer than 1 % of the keys are read; in part if fewer than half.",
         "uses-privacy",
         _secret,

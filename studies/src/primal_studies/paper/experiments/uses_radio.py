@@ -127,7 +127,8 @@ def _dynamic(facts: Mapping[str, Fact]) -> Judgement:
         f"{changed:.0f} codes change as users come; bit errors level with random codes at "
         f"{level['random']} of {len(_USERS)} loads, with Gold codes at {level['gold']}",
         f"Any user's code is made alone, from its number. Wrong bits of 32 users, matched filter: "
-        f"{together[0]:.1%}, random codes {together[1]:.1%}. If 100,000 devices each use the code of "
+        f"{together[0]:.1%}, random codes {together[1]:.1%}. If 100,000 devices each use the "
+        "code of "
         f"their own number and an MMSE receiver, {own[0]:.1%} of bits are wrong; Gold codes then "
         f"collide, {own[1]:.1%}.",
     )

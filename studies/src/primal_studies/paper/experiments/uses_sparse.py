@@ -306,7 +306,8 @@ CLAIMS = (
         "instead-of-learned-dictionaries",
         "Section 4.2, sparse coding",
         "Prime atoms can replace learned dictionaries such as K-SVD, which are expensive to train.",
-        "Relative error of {patches:,} new patches of a photograph with 6 of 256 atoms, and CPU time "
+        "Relative error of {patches:,} new patches of a photograph with 6 of 256 atoms, and "
+        "CPU time "
         "to make the dictionary; K-SVD has {rounds} rounds.",
         "Holds if ten times faster than K-SVD with an error at most 10 % larger; in part if only "
         "faster.",

@@ -250,7 +250,8 @@ CLAIMS = (
         "low-frequency-vanishing",
         "Section 4.3, limitations",
         "With sigma small enough for the largest prime, the first features are dead.",
-        "Standard deviation of the sine of the first frequency over that of the last, D = {outputs}, "
+        "Standard deviation of the sine of the first frequency over that of the last, D = "
+        "{outputs}, "
         "{inputs:,} inputs.",
         "Holds below 0.05; in part below 0.2.",
         "vanishing",
@@ -282,7 +283,8 @@ CLAIMS = (
         "log-spaced-primes",
         "Section 4.3, dynamic range",
         "Primes sampled on a logarithmic scale compress the dynamic range.",
-        f"Decades between the shortest and the longest row of W, for d = 1 and {_D_IN}, D = {{outputs}}.",
+        f"Decades between the shortest and the longest row of W, for d = 1 and {_D_IN}, D = "
+        f"{{outputs}}.",
         "Holds if they shrink by 10 % in both cases; in part if in one.",
         "vanishing",
         _log_primes,
@@ -295,7 +297,8 @@ CLAIMS = (
         "layer-normalisation",
         "Section 4.3, limitations",
         "Layer normalisation of x bounds the phases.",
-        "Decades between the largest phases of {spread_inputs} inputs whose sizes span four decades, "
+        "Decades between the largest phases of {spread_inputs} inputs whose sizes span four "
+        "decades, "
         "D = {outputs}.",
         "Holds if their number halves; in part if it falls by 10 %.",
         "vanishing",
