@@ -206,7 +206,7 @@ CLAIMS = (
         "sigma",
         _switches,
         quote="A central novelty of the dynamic framework is its ability to unify two disparate "
-        "mathematical utility classes through a single scaling parameter σ.",
+        "mathematical utility classes through a single scaling parameter sigma.",
         weight=Weight.CENTRAL,
         figures=("edge",),
         tables=("edges", "spiral"),
