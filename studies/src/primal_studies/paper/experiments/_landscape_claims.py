@@ -141,7 +141,7 @@ CLAIMS = (
         name="rms-half-percent",
         where="Figure 1, top; Distributional tightness",
         says="At N = 10,000 the RMS cross-correlation is about 0.5 % below the Gaussian one.",
-        test="RMS of all pairs of 10,000 codes, averaged over D = 16, 64, 256, 1024, 4096, against "
+        test="RMS of all pairs at N = 10,000, averaged over D = 16, 64, 256, 1024, 4096, against "
         "Gaussian codes (draws: {ridge_draws}).",
         rule="Holds within 0.1 points of 0.5 %, in part if lower at all, fails otherwise.",
         experiment="landscape",

@@ -49,9 +49,7 @@ DIMS = tuple(2**i for i in range(4, 13))
 # How often random codes are drawn: Gaussian codes of large D take nearly all of the time.
 SIZES: Sizes = {
     "gaussian_draws": (1, 3),
-    "random_draws": (8, 32),
-    "sobol_draws": (8, 32),
-    "rational_draws": (8, 32),
+    "control_draws": (8, 32),
 }
 _NORMALIZED_CODES = 500
 # Kerdock codes exist for D = 4**i; they are the yardstick for "best" and "near-optimal".
@@ -66,7 +64,10 @@ def run(quick: bool, progress: Progress) -> Outcome:
     size, facts = sizes_of(SIZES, quick)
     cells = [(N, D) for D in DIMS for N in CODES if N > D]
     # coherences[code][draw, cell]
-    coherences = {name: np.empty((size.get(f"{name}_draws", 1), len(cells))) for name in _DRAWS}
+    coherences = {
+        name: np.empty((size[f"{drawn}_draws"] if drawn else 1, len(cells)))
+        for name, drawn in _DRAWN.items()
+    }
     for done, D in enumerate(DIMS):
         places = [i for i, cell in enumerate(cells) if cell[1] == D]
         above = [cells[i][0] for i in places]
@@ -99,6 +100,12 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
     }
 
 
+# The size that says how often each is drawn; the others are not random.
+_DRAWN = {
+    **dict.fromkeys(("prime", "golden", "roots"), ""),
+    "gaussian": "gaussian",
+    **dict.fromkeys(("random", "sobol", "rational"), "control"),
+}
 _DRAWS: dict[str, Draw] = {
     "prime": lambda D, seed, sizes: toeplitz_coherences(StaticPrime(D).increments, sizes),
     "gaussian": lambda D, seed, sizes: prefix_coherences(
@@ -331,7 +338,7 @@ EXPERIMENT = Experiment(
         "the Welch bound over {cells} cells: N = 100 to 10,000 and D = 16 to 4096 with N > D. It "
         "shows kernel densities (Scott's bandwidth). In addition to the Gaussian baseline "
         "(draws: {gaussian_draws}) this study has controls of the same form as StaticPrime: "
-        "random (draws: {random_draws}), Sobol, golden-ratio and rational frequencies, and roots "
+        "random, Sobol and rational (draws: {control_draws}), golden-ratio frequencies, and roots "
         "of all non-squares. A codebook of smaller N consists of the first rows of a larger one."
     ),
     run=run,

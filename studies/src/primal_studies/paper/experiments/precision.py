@@ -32,7 +32,7 @@ POSITION_DIM = 1024
 SIZES: Sizes = {
     "positions_per_decade": (4, 16),
     "inputs": (16, 64),
-    "decades": (6, 7),
+    "largest_n": (10**6, 10**7),
     "roots_checked": (2**21, 2**23),
 }
 INPUTS = 2
@@ -49,7 +49,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
     progress(0.5)
     lags = _lags()
     progress(0.6)
-    growth = _growth(size["decades"])
+    growth = _growth(round(math.log10(size["largest_n"])))
     spectrum = _spectrum()
     progress(0.9)
     facts = (
@@ -58,7 +58,6 @@ def run(quick: bool, progress: Progress) -> Outcome:
         | _root_facts(lags, size["roots_checked"])
         | _growth_facts(growth, spectrum)
     )
-    facts["largest_n"] = Fact(int(growth[-1]["n"]))
     facts["engine_mismatches"] = Fact(_engine_mismatches())
     progress(1.0)
     tables = {

@@ -505,7 +505,7 @@ CLAIMS = (
         "Clients can project data before transmission, so that a server learns without raw data.",
         "A server trained on codes of digits, as primal study split-learning measures it, and the "
         "best of four attackers on the same codes.",
-        "Holds if the server loses at most 2 points against pixels and the best attacker's "
+        "Holds if the server is at most 2 % below its accuracy on pixels and the best attacker's "
         "relative "
         "error is above 0.5; in part if only the first.",
         "uses-learning",

@@ -282,7 +282,8 @@ EXPERIMENT = Experiment(
     "Sparse coding and compressive sensing (Discussion)",
     "The paper recommends prime dictionaries for orthogonal matching pursuit. Sums of random atoms "
     f"with Gaussian weights, from dictionaries of {_N} atoms in {_D} dimensions, are taken apart "
-    "by orthogonal matching pursuit; a set counts when every atom is found.",
+    "by orthogonal matching pursuit; a set counts when every atom is found (draws: {draws}, of the "
+    "controls {control_draws}).",
     run,
     draw,
 )
