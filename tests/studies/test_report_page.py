@@ -120,7 +120,7 @@ def test_the_page_is_whole_and_holds_all_it_needs(made):
 
 def test_the_page_says_what_it_is_about(made):
     text = " ".join(made.read_text(encoding="utf-8").split())
-    for said in ("Vladimer Khasia", "arXiv:2511.20839", "square roots of primes", "Five findings"):
+    for said in ("Vladimer Khasia", "arXiv:2511.20839", "square roots of primes", "Six findings"):
         assert said in text
     for raw in ("100% to 100%", "**", "_median"):
         assert raw not in text.partition("<script")[0]

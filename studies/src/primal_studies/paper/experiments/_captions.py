@@ -19,7 +19,8 @@ CAPTIONS: dict[str, dict[str, Caption]] = {
         "edge": Caption(
             "Where phases begin to wrap, over sigma, d and D",
             "Dark: no input wraps, so the paper's inverse is exact if D is at least 2 d. Yellow: "
-            "all inputs wrap. White: below it no point of the cube wraps. Dashed: the paper's two "
+            "all inputs wrap. White: left of it no point of the cube wraps. Dashed: the "
+            "paper's two "
             "scales, 0.007 and 1.0. One sigma is a manifold for some d and D and a hash for "
             "others.",
         ),

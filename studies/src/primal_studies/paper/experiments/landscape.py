@@ -239,7 +239,7 @@ def _draw_dashboard(outcome: Outcome) -> Figure:
         panel.set(xlabel="cosine similarity", zlabel="log$_{10}$ density")
         panel.set_yticks(np.log2(RIDGE_DIMS), [str(D) for D in RIDGE_DIMS])
         panel.set_ylabel("dimension D", labelpad=8)
-        for line, (scaled, low, high) in enumerate(((False, 0.0, 0.26), (True, 0.93, 1.03)), 1):
+        for line, (scaled, low, high) in enumerate(((False, 0.0, 0.26), (True, 0.9, 1.03)), 1):
             panel = figure.add_subplot(3, 2, 1 + 2 * line + place, projection="3d")
             D, N, values = _rms_surface(outcome, name, scaled=scaled)
             panel.plot_surface(D, N, values, cmap="plasma", vmin=low, vmax=high, rasterized=True)

@@ -324,7 +324,8 @@ def _draw_predicted(outcome: Outcome) -> Figure:
             alpha=0.8,
             label=LABELS[name],
         )
-    axis.axline((0.1, 0.1), slope=1.0, color=COLORS["welch"], linestyle=":", label="equal")
+    ends = (0.05, 1.0)
+    axis.plot(ends, ends, color=COLORS["welch"], linestyle=":", label="equal")
     axis.set(xlabel="coherence by the closed form", ylabel="coherence measured")
     axis.legend(frameon=False)
     return figure

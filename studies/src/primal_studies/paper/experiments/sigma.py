@@ -47,7 +47,7 @@ _INPUTS = (1, 2, 8, 32)
 _OUTPUTS = (4, 16, 128, 1024, 4096)
 _SPIRAL_OUTPUTS = (4, 16, 128)  # of the spiral, d = 2
 _REACH = 13.6  # largest coordinate of the spiral
-_SIGMAS = np.geomspace(1e-5, 3.0, 45)
+_SIGMAS = np.geomspace(1e-6, 3.0, 53)
 _ALL = 0.95  # fraction of inputs that counts as "the inputs wrap"
 _SHAPES = ((4096, 16), (1, 2), (100, 2000), (2, 4096))
 
@@ -67,10 +67,9 @@ def run(quick: bool, progress: Progress) -> Outcome:
             first = 0.5 / (_REACH * float(np.abs(frequencies).sum(axis=1).max()))
             half = 0.5 / float(np.median(peaks))
             edges.append({"d": d, "D": D, "none_wraps_below": first, "half_wrap_at": half})
-            wrapped += [
-                {"d": d, "D": D, "sigma": float(s), "wrapped": float((s * peaks >= 0.5).mean())}
-                for s in _SIGMAS
-            ]
+            for s in _SIGMAS:
+                share = float((s * peaks >= 0.5).mean())
+                wrapped.append({"d": d, "D": D, "sigma": float(s), "wrapped": share})
             at = [float((s * peaks >= 0.5).mean()) for s in (_LOW, _HIGH, first, 1e3 * first)]
             switching["sigma"] += at[0] == 0.0 and at[1] >= _ALL
             switching["control"] += at[2] == 0.0 and at[3] >= _ALL

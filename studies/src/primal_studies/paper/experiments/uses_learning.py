@@ -135,11 +135,17 @@ def _bars(rows: Sequence[Row], what: str, label: str) -> Figure:
         x = [names.index(row[what]) + 0.2 * (number - (len(layers) - 1) / 2) for row in mine]
         y, spread = ([row[key] for row in mine] for key in ("mean", "spread"))
         axis.errorbar(
-            x, y, spread, color=PALETTE[number], fmt="o", capsize=2, label=_LABELS.get(layer, layer)
+            x,
+            y,
+            spread,
+            color=PALETTE[number],
+            fmt="o",
+            capsize=2,
+            label=_LABELS.get(str(layer), str(layer)),
         )
-    axis.set_xticks(range(len(names)), [n.replace(" ", "\n", 1) for n in names], fontsize=8)
+    axis.set_xticks(range(len(names)), [str(n).replace(" ", "\n", 1) for n in names], fontsize=8)
     axis.set_ylabel(label)
-    figure.legend(loc="outside upper center", ncols=len(layers))
+    figure.legend(loc="outside upper center", ncols=2)
     return figure
 
 
