@@ -507,7 +507,12 @@ RULES = [
         for peak, verdict in ((4.9, HOLDS), (4.4, IN_PART), (3.0, FAILS))
     ),
     *(
-        ("prime-ratio-near-one", plain(prime_ratio_peak=peak, gaussian_ratio_peak=5.0), verdict)
+        (
+            "prime-ratio-near-one",
+            plain(prime_ratio_peak=peak, gaussian_ratio_peak=5.0)
+            | plain(prime_ratio_peak_table_3=3.9, gaussian_ratio_peak_table_3=5.2),
+            verdict,
+        )
         for peak, verdict in ((2.9, HOLDS), (3.65, IN_PART), (5.1, FAILS))
     ),
     *(

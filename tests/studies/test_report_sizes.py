@@ -46,9 +46,8 @@ def test_a_size_that_a_quick_run_reduces_is_in_a_text(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_no_text_has_a_size_of_its_own(name):
     """A number of draws, points and so on in a text is a field, or it was the paper's."""
-    written = re.compile(
-        r"(?<![\d.,])\d[\d,]* (random |uniform |Gaussian )?(points|codes|draws|seeds|inputs|pairs|trials)\b"
-    )
+    things = "points|codes|draws|seeds|inputs|pairs|trials"
+    written = re.compile(rf"(?<![\d.,])\d[\d,]* (random |uniform |Gaussian )?({things})\b")
     for text in texts(name):
         assert not written.search(text), text
 

@@ -187,6 +187,10 @@ def _facts(
         facts[f"{name}_ratio_sd"] = fact(draws.std(axis=1, ddof=1))
         facts[f"{name}_excess_peak"] = fact([density_peak(cells) for cells in excesses[name]])
     prime, gaussian = ratios["prime"][0], ratios["gaussian"]
+    table_3 = np.array([int(row["N"]) >= 1000 for row in rows])
+    for name in ("prime", "gaussian"):
+        peaks = [density_peak(cells[table_3]) for cells in ratios[name]]
+        facts[f"{name}_ratio_peak_table_3"] = fact(peaks)
     facts["cells"] = Fact(len(rows))
     facts["prime_ratio_least"] = Fact(float(prime.min()))
     facts["prime_ratio_most"] = Fact(float(prime.max()))
