@@ -48,6 +48,7 @@ def test_figures_are_drawn(outcome):
     assert set(figures) == {"positions", "state", "signals", "equations", "few_measurements"} | {
         "kspace",
         "forecasts",
+        "split_learning",
     }
 
 
@@ -127,3 +128,45 @@ def test_forecasts_are_judged_on_all_systems(outcome):
     assert judge(changed(outcome, **dict.fromkeys(ours, 14.0))).verdict == Verdict.HOLDS
     assert judge(changed(outcome, **dict.fromkeys(ours[:1], 14.0))).verdict == Verdict.IN_PART
     assert judge(changed(outcome, **dict.fromkeys(ours, 0.01))).verdict == Verdict.FAILS
+
+
+def test_dimensions_are_judged_against_random_features(outcome):
+    judge = JUDGES["high-dimensional-pde"]
+    sizes = (2, 5, 10)
+    level = {f"error in {d} dimensions, {name}": 0.1 for d in sizes for name in ("paper", "random")}
+    better = level | {f"error in {d} dimensions, paper": 0.01 for d in sizes}
+    worse = level | {"error in 10 dimensions, paper": 0.2}
+    assert judge(changed(outcome, **better)).verdict == Verdict.HOLDS
+    assert judge(changed(outcome, **level)).verdict == Verdict.IN_PART
+    assert judge(changed(outcome, **worse)).verdict == Verdict.FAILS
+
+
+def test_basis_pursuit_is_judged_at_every_number_of_measurements(outcome):
+    judge = JUDGES["l1-recovery"]
+    ours = [f"nonzeros_l1_static_{m}" for m in (32, 64, 96, 128)]
+    theirs = [f"nonzeros_l1_gaussian_{m}" for m in (32, 64, 96, 128)]
+    level = dict.fromkeys(theirs, 10.0) | dict.fromkeys(ours, 10.0)
+    for better, verdict in ((4, Verdict.HOLDS), (3, Verdict.IN_PART), (2, Verdict.FAILS)):
+        facts = changed(outcome, **level | dict.fromkeys(ours[:better], 30.0))
+        assert judge(facts).verdict == verdict
+
+
+def test_initialization_is_judged_on_every_signal(outcome):
+    judge = JUDGES["initializes-implicit-networks"]
+    names = ("flower", "portrait", "head", "sound", "solid")
+    level = {f"db_{name}_{layer}": 30.0 for name in names for layer in ("prime", "siren")}
+    ahead = [f"db_{name}_prime" for name in names]
+    for better, verdict in ((5, Verdict.HOLDS), (1, Verdict.IN_PART), (0, Verdict.FAILS)):
+        facts = changed(outcome, **level | dict.fromkeys(ahead[:better], 31.0))
+        assert judge(facts).verdict == verdict
+
+
+def test_split_learning_needs_accuracy_and_privacy(outcome):
+    judge = JUDGES["split-learning"]
+    right, opened = "server_digits_public_0.0", "attack_digits_public_0.0"
+    for accuracy, error, verdict in (
+        (0.97, 0.9, Verdict.HOLDS),
+        (0.97, 1e-8, Verdict.IN_PART),
+        (0.5, 0.9, Verdict.FAILS),
+    ):
+        assert judge(changed(outcome, **{right: accuracy, opened: error})).verdict == verdict

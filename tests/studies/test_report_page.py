@@ -120,7 +120,7 @@ def test_the_page_is_whole_and_holds_all_it_needs(made):
 
 def test_the_page_says_what_it_is_about(made):
     text = " ".join(made.read_text(encoding="utf-8").split())
-    for said in ("Vladimer Khasia", "arXiv:2511.20839", "square roots of primes", "Five findings"):
+    for said in ("Vladimer Khasia", "arXiv:2511.20839", "square roots of primes", "Six findings"):
         assert said in text
     for raw in ("100% to 100%", "**", "_median"):
         assert raw not in text.partition("<script")[0]
@@ -354,7 +354,7 @@ def test_the_first_screen_has_the_explorer_and_the_findings(opened):
         box = page.locator(part).bounding_box()
         assert box["y"] + box["height"] < 900, part
     assert page.locator("#fact-regime").inner_text() == "hash"  # its picture is there at once
-    assert page.locator("#findings h3").count() == 5
+    assert page.locator("#findings h3").count() == 6
     assert all(h.bounding_box()["y"] < 900 for h in page.locator("#findings h3").all())
     page.get_by_role("link", name="All 8 claims").click()
     assert page.evaluate("location.hash") == "#ledger"

@@ -62,7 +62,8 @@ class Claim:
     ``says`` puts it in our words; ``test`` says how it is tested; ``rule`` states in words what
     ``judge`` computes: when it holds, holds in part, and does not. ``judge`` gets the facts of
     ``experiment`` by name and nothing else, so a verdict cannot be written in advance.
-    A claim that nothing here can test has no experiment, and says why in ``rule``.
+    A claim that nothing here can test has no experiment, and says why in ``rule``. Sizes that
+    depend on the run are facts, named in braces in ``test`` and ``rule``: "{points:,} points".
 
     ``quote`` has the paper's own words. ``figures`` and ``tables`` name what decides the claim,
     among those of its experiment. ``fragile`` says which draws change the verdict, if some do.

@@ -1,4 +1,4 @@
-"""The five findings that matter, and the paper's tables with our numbers beside them.
+"""The findings that matter most, and the paper's tables with our numbers beside them.
 
 A finding has no number of its own: those are the measured texts of the claims that it rests on.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from primal_studies.paper._experiment import Outcome
 
-__all__ = ["FINDINGS", "PAPER", "Finding", "PaperTable", "paper_tables"]
+__all__ = ["CENTRAL", "FINDINGS", "PAPER", "Finding", "PaperTable", "paper_tables"]
 
 PAPER = {
     "title": (
@@ -20,6 +20,10 @@ PAPER = {
     "author": "Vladimer Khasia",
     "arxiv": "2511.20839",
 }
+
+
+# The claim that the abstract calls the central novelty: the first screen shows its verdict.
+CENTRAL = "one-scalar-switches"
 
 
 class Finding(NamedTuple):
@@ -32,34 +36,41 @@ class Finding(NamedTuple):
 
 FINDINGS = (
     Finding(
+        "One scalar does not set the regime",
+        "The paper's central claim is that sigma alone switches between a manifold and a hash. The "
+        "edge moves with d and D as much as with sigma, and at high sigma the map is not one-way.",
+        ("one-scalar-switches",),
+    ),
+    Finding(
         "Good codes, and not because of primes",
-        "StaticPrime is nearer to the Welch bound than Gaussian codes. Random frequencies, and "
-        "rational ones, are as near: it is the form of the codes, in which a similarity depends on "
-        "the lag alone.",
+        "StaticPrime is closer to the Welch bound than Gaussian codes. Random and rational "
+        "frequencies are as close, so the reason is the form of the codes, in which a similarity "
+        "depends on the lag alone.",
         ("closer-than-gaussian", "besicovitch-repulsion"),
     ),
     Finding(
-        "An exact way back, inside a smaller bound",
-        "While no phase wraps, the paper's inverse is exact. Its printed bound is too large by "
-        "2 pi and more.",
+        "An exact inverse, inside a smaller bound",
+        "While no phase wraps, the paper's inverse is exact. Its printed bound lacks a factor of "
+        "2 pi.",
         ("exact-low-regime", "recovery-bound"),
     ),
     Finding(
-        "Wrapping hides nothing",
-        "Where phases wrap the paper calls the map a one-way hash. A lattice decoder that knows "
-        "the basis gets the inputs back, and proves that they are the only ones.",
+        "Wrapping alone hides little from one who knows the basis",
+        "When phases wrap, the paper calls the map a one-way hash. A lattice decoder that knows "
+        "the basis and a box around the inputs recovers them and certifies that they are unique.",
         ("one-way", "not-recoverable"),
     ),
     Finding(
         "The paper's W sees one direction",
-        "Its rows are nearly parallel: no isometry, noise is amplified, two spirals cannot be told "
-        "apart. The same primes in another arrangement repair all three.",
+        "Its rows are nearly parallel, so it is no isometry, it amplifies noise, and a linear "
+        "classifier fails on two spirals. The same primes in another arrangement repair all three.",
         ("isometric", "superior-to-rff"),
     ),
     Finding(
         "Nothing to store, the same bits everywhere",
-        "A map is a few bytes, grows without changing, and is the same on every machine. That does "
-        "not make 500 dimensions do the work of 10,000.",
+        "A map is defined by a few bytes, grows without changing, and is the same on every "
+        "machine. "
+        "Even so, 500 dimensions do not replace 10,000.",
         ("no-seed-storage", "five-hundred-dimensions"),
     ),
 )
@@ -86,9 +97,9 @@ def _notation() -> PaperTable:
         ("k", "half-dimension D / 2", "k, the number of frequencies"),
         ("x", "input vector", "x, float64"),
         ("z", "projected feature vector", "z = m.encode(x), float32"),
-        ("sigma", "tunable scaling factor", "sigma"),
+        ("sigma", "tunable scaling factor", "sigma; m.basis.frequencies is sigma W"),
         ("P[1:M]", "slice of the first M primes", "primal.primes(M)"),
-        ("W", "prime-based weight matrix", "m.basis.frequencies, turns per unit"),
+        ("W", "prime-based weight matrix", "m.basis.frequencies / sigma, turns per unit"),
     )
     return PaperTable("Table 1: notation", ("symbol", "in the paper", "in the library"), rows)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from primal.errors import DataError
 from primal_studies.paper import experiments
 from primal_studies.paper._claim import Claim, Judgement, Verdict
-from primal_studies.paper._experiment import Fact, Outcome
+from primal_studies.paper._experiment import Fact, Outcome, filled
 
 __all__ = ["NOT_RUN", "STATUSES", "Entry", "Judged", "Ledger", "NotRun", "claims", "judge"]
 
@@ -168,7 +168,7 @@ def _entry(claim: Claim, outcomes: Mapping[str, Outcome]) -> Entry:
     if claim.experiment is None or claim.judge is None:
         return Judged(claim, Judgement(Verdict.UNTESTABLE, "", claim.rule), {})
     if claim.experiment not in outcomes:
-        return NotRun(claim)
+        return NotRun(_with_sizes(claim, {}))
     facts = _Looked(outcomes[claim.experiment].facts)
     try:
         judgement = claim.judge(facts)
@@ -177,7 +177,13 @@ def _entry(claim: Claim, outcomes: Mapping[str, Outcome]) -> Entry:
             f"claim {claim.name!r} looks for the fact {error.args[0]!r}, which experiment "
             f"{claim.experiment!r} did not measure."
         ) from error
-    return Judged(claim, judgement, facts.looked_at)
+    sized = _with_sizes(claim, outcomes[claim.experiment].facts)
+    return Judged(sized, judgement, facts.looked_at)
+
+
+def _with_sizes(claim: Claim, facts: Mapping[str, Fact]) -> Claim:
+    """Return the claim with the sizes of a run in its texts."""
+    return replace(claim, test=filled(claim.test, facts), rule=filled(claim.rule, facts))
 
 
 class _Looked(Mapping[str, Fact]):

@@ -15,9 +15,9 @@ from primal.edge import JS_MODULE
 from primal.errors import DataError
 from primal.exact import Basis
 from primal_studies.paper._claim import Claim
-from primal_studies.paper._experiment import Experiment, Fact, Row
+from primal_studies.paper._experiment import Experiment, Fact, Row, filled
 from primal_studies.paper._figures import inline
-from primal_studies.paper._findings import FINDINGS, PAPER, paper_tables
+from primal_studies.paper._findings import CENTRAL, FINDINGS, PAPER, paper_tables
 from primal_studies.paper._folder import as_csv, columns_of, file_name
 from primal_studies.paper._ledger import NOT_RUN, STATUSES, Entry, Judged, Ledger, place
 from primal_studies.paper._shapes import circles, spiral
@@ -94,6 +94,7 @@ def page(ledger: Ledger, sections: Sequence[Section], run: Mapping[str, Any]) ->
             {"finding": finding, "entries": [entries[n] for n in finding.claims if n in entries]}
             for finding in FINDINGS
         ],
+        central=entries.get(CENTRAL),
         statuses=[
             {"kind": _KINDS[status], "name": status, "count": count}
             for status, count in ledger.counts.items()
@@ -197,25 +198,30 @@ def _section(section: Section) -> dict[str, Any]:
     return {
         "name": name,
         "title": experiment.title,
-        "paragraphs": [" ".join(p.split()) for p in experiment.about.split("\n\n") if p.strip()],
+        "paragraphs": [
+            " ".join(paragraph.split())
+            for paragraph in filled(experiment.about, outcome.facts).split("\n\n")
+            if paragraph.strip()
+        ],
         "seconds": measured.seconds,
-        "figures": [_figure(name, figure, svg) for figure, svg in figures.items()],
+        "figures": [_figure(name, figure, svg, outcome.facts) for figure, svg in figures.items()],
         "tables": [_table(name, table, rows) for table, rows in outcome.tables.items()],
         "facts": _facts(outcome.facts),
         "facts_href": _data_link(facts_json, "application/json"),
     }
 
 
-def _figure(experiment: str, name: str, svg: str) -> dict[str, Any]:
+def _figure(experiment: str, name: str, svg: str, facts: Mapping[str, Fact]) -> dict[str, Any]:
     ident = f"figure-{experiment}-{file_name(name)}"
     caption = CAPTIONS.get(experiment, {}).get(name, Caption(_words(name), ""))
+    see = filled(caption.see, facts)
     return {
         "name": name,
         "id": ident,
         "label": caption.title,
-        "see": caption.see,
+        "see": see,
         "file_name": f"{experiment}-{file_name(name)}.svg",
-        **inline(svg, ident, f"{caption.title}. {caption.see}".strip())._asdict(),
+        **inline(svg, ident, f"{caption.title}. {see}".strip())._asdict(),
     }
 
 

@@ -31,10 +31,11 @@ def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> dict[str, 
     for name in (
         *("inr", "inr-choose", "pinn", "pinn-collocation", "state", "sparse"),
         *("kspace-tuned", "kspace", "chaos-exponents", "chaos-tuned", "chaos"),
+        *("split-learning-digits", "split-learning-mnist"),
     ):
         runs[name] = list(json.loads((chosen.out / f"{name}.json").read_text()).values())
     tables, facts = {}, {}
-    for part in (positions, signals, equations, states, recovery, images, forecasts):
+    for part in (positions, signals, equations, states, recovery, images, forecasts, clients):
         part(runs, tables, facts)
     cost = [
         {"experiment": name, "seconds": round(sum(map(_seconds, found))), "machine": machine}
@@ -134,6 +135,22 @@ def forecasts(runs: dict, tables: dict, facts: dict) -> None:
         size = "many" if n == MORE_FEATURES else "few"
         rows.append(_row({"system": system, "first_layer": method, "features": n}, starts))
         facts[f"forecast_{_word(system)}_{_word(method)}_{size}"] = _fact(starts)
+
+
+def clients(runs: dict, tables: dict, facts: dict) -> None:
+    """Accuracy of a server on clients' codes, and the error of the best attacker on each."""
+    rows = tables["split_learning"] = []
+    for data in ("digits", "mnist"):
+        listed = runs[f"split-learning-{data}"]
+        for client, noise in dict.fromkeys((r["client"], r["noise"]) for r in listed):
+            found = select(listed, client=client, noise=noise)
+            kind = f"{data}_{_word(client)}_{noise}"
+            facts[f"server_{kind}"] = _fact([run["accuracy"] for run in found])
+            best = [min(run["errors"].values()) for run in found]
+            named = {"data": data, "client": client, "noise_turns": noise}
+            named |= {"accuracy": facts[f"server_{kind}"][0]}
+            rows.append(_row(named, best))  # the mean is that of the best attacker's error
+            facts[f"attack_{kind}"] = _fact(best)
 
 
 def _row(named: Settings, values: Sequence[float]) -> Settings:

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from primal import Box, DynamicPrime
-from primal.exact import pack, waves
+from primal.exact import Basis, pack, waves
 from primal_studies._pictures import COLORS, SOFT, picture
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
@@ -92,10 +92,16 @@ def hasher(kind: str, sigma: float, seed: int) -> Callable[[np.ndarray], np.ndar
         return lambda x: np.frombuffer(
             b"".join(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in x), np.uint8
         ).reshape(-1, 8)
-    if kind != "random":
+    if kind not in ("random", "matched"):
         m = DynamicPrime(INPUTS, 2 * PHASES, sigma, basis=kind)
         return lambda x: signs(m.turns(x))
     drawn = np.random.default_rng([seed, 3]).standard_normal((INPUTS, PHASES)) * sigma
+    if kind == "matched":  # as long as the paper's W, whose entries reach 40
+        drawn *= (
+            np.linalg.norm(Basis("paper", INPUTS, PHASES).frequencies)
+            * sigma
+            / np.linalg.norm(drawn)
+        )
 
     def random_phases(x: np.ndarray) -> np.ndarray:
         turns = x @ drawn

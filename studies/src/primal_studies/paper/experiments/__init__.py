@@ -20,6 +20,7 @@ __all__ = ["MODULES", "Loaded", "load"]
 MODULES: dict[str, str] = {
     name: f"{__name__}.{name.replace('-', '_')}"
     for name in (
+        "sigma",
         "regimes",
         "geometry",
         "complexity",

@@ -32,7 +32,9 @@ def _judge_prime_growth(facts: Mapping[str, Fact]) -> Judgement:
     return Judgement(
         grade(abs(last - 1.0) <= 0.15 and nearer, nearer),
         f"{last:.3f} n ln n",
-        f"The largest prime taken is {last:.3f} n ln n; at n = 1000 the factor is {before:.3f}.",
+        f"The n-th prime is {last:.3f} n ln n at n = {facts['largest_n']:,}; at n = 1000 the "
+        "factor is "
+        f"{before:.3f}.",
     )
 
 
@@ -101,7 +103,8 @@ CLAIMS = (
         "float32-aliasing",
         "Limitations, numerical aliasing",
         "In float32 large phases lose all precision.",
-        "Largest error of the float32 recipe against whole-number arithmetic, by size of phase.",
+        "Largest error of the float32 recipe against integer arithmetic, by size of phase, for "
+        "{positions_per_decade} positions per decade and {inputs} inputs.",
         "Holds if the error passes 0.5 above a million turns and a hundred times that of small "
         "phases, in part if ten times, fails otherwise.",
         _judge_aliasing,
@@ -126,7 +129,7 @@ CLAIMS = (
         "prime-number-theorem",
         "Limitations; Baseline configuration",
         "The n-th prime grows as n ln n.",
-        "Quotient at the largest n looked at, and at n = 1000.",
+        "Quotient of the n-th prime and n ln n at n = {largest_n:,} and at n = 1000.",
         "Holds if it is within 15 % of 1 and approaches it, in part if it only approaches, fails "
         "otherwise.",
         _judge_prime_growth,
@@ -155,7 +158,6 @@ CLAIMS = (
         quote="the spectral dynamic range expands significantly in high-dimensional embeddings "
         "(D > 4096)",
         weight=Weight.DETAIL,
-        figures=("spectrum",),
         tables=("spectrum",),
     ),
     _claim(
@@ -167,7 +169,6 @@ CLAIMS = (
         _judge_coarse_to_fine,
         quote="the Primal basis deterministically sweeps the frequency spectrum, providing a "
         "multi-resolution analysis similar to Wavelet transforms",
-        figures=("spectrum",),
         tables=("spectrum",),
     ),
     _claim(

@@ -1,4 +1,4 @@
-"""Figures of precision and spectrum."""
+"""Figures of precision."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ __all__ = ["draw"]
 
 
 def draw(outcome: Outcome) -> dict[str, Figure]:
-    """Draw errors against the phase, similarities at the lags of float32, and the spectrum."""
+    """Draw errors against the phase, and similarities at the lags of float32."""
     return {
         "aliasing": _draw_aliasing(outcome),
         "repetition": _draw_lags(outcome),
-        "spectrum": _draw_spectrum(outcome),
     }
 
 
@@ -71,22 +70,5 @@ def _draw_lags(outcome: Outcome) -> Figure:
         )
     axis.set(xlabel="lag, powers of two", ylabel="similarity", ylim=(-0.5, 1.1))
     axis.set_xticks(range(10, 25, 2), [f"$2^{{{i}}}$" for i in range(10, 25, 2)])
-    axis.legend(fontsize=9, frameon=False)
-    return figure
-
-
-def _draw_spectrum(outcome: Outcome) -> Figure:
-    figure = column(3.6)
-    axis = figure.subplots()
-    rows = outcome.tables["spectrum"]
-    dims = [float(row["D"]) for row in rows]
-    for name, style, color, label in (
-        ("range_one_input", "o", COLORS["prime"], "measured, d = 1"),
-        ("range_two_inputs", "s", COLORS["random"], "measured, d = 2"),
-        ("paper", "--", "black", "paper: $\\sqrt{(D \\ln D)/2}$"),
-    ):
-        axis.plot(dims, [float(row[name]) for row in rows], style, color=color, label=label)
-    axis.set(xscale="log", yscale="log", xlabel="dimension D")
-    axis.set_ylabel("largest / smallest frequency")
     axis.legend(fontsize=9, frameon=False)
     return figure

@@ -70,7 +70,8 @@ def _judge_dense(facts: Mapping[str, Fact]) -> Judgement:
         grade(coverage >= 0.95 and prime.value <= random.value - 0.1, prime.value < -0.3),
         f"discrepancy n^{prime.value:.2f}, {100 * coverage:.1f} % visited",
         f"For D = 4 the discrepancy of the path falls as n^{prime.value:.2f} (random points: "
-        f"n^{random.value:.2f}), and 10,000 codes visit {100 * coverage:.1f} % of {CELLS}**2 "
+        f"n^{random.value:.2f}), and {facts['coverage_points']:,} codes visit "
+        f"{100 * coverage:.1f} % of {CELLS}**2 "
         "squares.",
     )
 
@@ -81,10 +82,13 @@ def _judge_fills(facts: Mapping[str, Fact]) -> Judgement:
     wide = prime > random.value + 2.0 * random.spread
     return Judgement(
         grade(quotient < 0.9 and wide, quotient < 0.9),
-        f"D = 4: x {quotient:.2f}; D = 32: {100 * prime:.1f} % against {100 * random.value:.1f} %",
+        f"discrepancy {quotient:.2f} times that of random points at D = 4; at D = 32 "
+        f"{prime:.1%} of "
+        f"the half turns visited, random {random:.1%}",
         f"For D = 4 the discrepancy is {quotient:.2f} times that of random points; for D = 32, "
-        f"10,000 codes reach {100 * prime:.1f} % of all combinations of half turns and random ones "
-        f"{100 * random.value:.1f} ± {100 * random.spread:.1f} %.",
+        f"{facts['coverage_points']:,} codes reach {prime:.1%} of all combinations of half "
+        "turns and "
+        f"random ones {random:.1%±} (draws: {random.n}).",
     )
 
 
@@ -99,7 +103,8 @@ CLAIMS = (
         "clifford-torus",
         "Geometric interpretation",
         "Codes lie on a product of circles within the sphere.",
-        "Distance of every pair (cos, sin) from the unit circle, as stored in float32.",
+        "Distance of every pair (cos, sin) of {codes:,} codes from the unit circle, as stored in "
+        "float32.",
         "Holds within 2**-22, in part within 0.001, fails otherwise.",
         _judge_on_torus,
         quote="the embedding ... is constrained to the surface of a high-dimensional Clifford "
@@ -151,7 +156,7 @@ CLAIMS = (
         "dense-winding",
         "Geometric interpretation",
         "The path is dense on the torus (Kronecker), an ergodic flow.",
-        "Discrepancy of the first n phases for D = 4, and visited squares.",
+        "Discrepancy of the first n phases for D = 4, n up to {longest:,}, and visited squares.",
         "Holds if the discrepancy falls faster than that of random points and 95 % of the squares "
         "are visited, in part if it falls at all (below n^-0.3), fails otherwise.",
         _judge_dense,
@@ -165,7 +170,8 @@ CLAIMS = (
         "fills-more-efficiently",
         "Welch bound optimality, end; Geometric interpretation",
         "Prime modulation fills the manifold more efficiently than random vectors.",
-        "Discrepancy against random points for D = 4; half-turn combinations reached for D = 32.",
+        "Discrepancy against random points for D = 4 and n = {longest:,}; half-turn combinations "
+        "reached for D = 32 by {coverage_points:,} codes; draws: {draws}.",
         "Holds if better in both, in part if only for D = 4, fails otherwise.",
         _judge_fills,
         quote="irrational prime modulation fills the manifold more efficiently than normalized "

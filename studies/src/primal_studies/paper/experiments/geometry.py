@@ -12,7 +12,15 @@ from primal.exact import Basis, primes
 from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement, MapJudged, Weight
 from primal_studies.paper._draws import generator
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._kernel import prime_spectral_kernel
 from primal_studies.paper._shapes import noisy, spiral
 from primal_studies.paper._stats import COLORS, fact, grade, span
@@ -26,6 +34,8 @@ __all__ = ["CLAIMS", "EXPERIMENT"]
 _INPUTS = (2, 8, 64)
 _BASES = ("paper", "kronecker")
 _CODE_NOISE = 0.01
+_NOISE_DRAWS, _KERNEL_PAIRS = 5, 200
+SIZES: Sizes = {"points": (150, 400), "kernel_side": (41, 81)}
 _INPUT_NOISE = 0.5
 _NOISE_DIMENSIONS = (4, 16, 128)
 _RANGE_INPUTS = (1, 2, 16)
@@ -35,7 +45,8 @@ _RANGE_DIMENSIONS = (16, 64, 256, 1024, 4096, 16384, 65536)
 def run(quick: bool, progress: Progress) -> Outcome:
     """Measure conditioning, the stretching of distances, and the order of frequencies."""
     conditioning = [_condition_row(basis, d) for basis in _BASES for d in _INPUTS]
-    facts: dict[str, Fact] = {}
+    size, facts = sizes_of(SIZES, quick)
+    facts |= {"noise_draws": Fact(_NOISE_DRAWS), "kernel_pairs": Fact(_KERNEL_PAIRS)}
     for row in conditioning:
         name = f"{row['basis']} d {row['d']}"
         facts[f"condition number, {name}"] = Fact(float(row["condition_number"]))
@@ -43,12 +54,12 @@ def run(quick: bool, progress: Progress) -> Outcome:
     progress(0.5)
     distances: list[Row] = []
     for basis in _BASES:
-        ratios, rows = _stretching(basis, 150 if quick else 400)
+        ratios, rows = _stretching(basis, size["points"])
         facts[f"distortion of the spiral, {basis}"] = Fact(float(ratios.max() / ratios.min()))
         distances += rows
     noise_rows, more = _noise_rows()
     facts |= more
-    kernel = _kernel_rows(41 if quick else 81)
+    kernel = _kernel_rows(size["kernel_side"])
     facts |= _kernel_facts()
     ranges = [_range_row(d, D) for d in _RANGE_INPUTS for D in _RANGE_DIMENSIONS]
     progress(1.0)
@@ -110,7 +121,7 @@ def _noise_rows() -> tuple[list[Row], dict[str, Fact]]:
     for D in _NOISE_DIMENSIONS:
         for scale in ("paper", "edge"):
             for name in ("paper", "kronecker", "gaussian"):
-                errors = [_noise_errors(name, D, scale, seed) for seed in range(5)]
+                errors = [_noise_errors(name, D, scale, seed) for seed in range(_NOISE_DRAWS)]
                 inputs, features = (fact(column) for column in np.array(errors).T)
                 case = f"{name}, D {D}, sigma {scale}"
                 facts[f"error for noise on inputs, {case}"] = inputs
@@ -167,7 +178,7 @@ def _kernel_rows(n: int) -> list[Row]:
 def _kernel_facts() -> dict[str, Fact]:
     """Return how far the kernel reaches along the two diagonals, where it falls to one half."""
     far = np.geomspace(0.01, 1e4, 4000)
-    x, y = generator().uniform(-10.0, 10.0, (2, 200, 2))
+    x, y = generator().uniform(-10.0, 10.0, (2, _KERNEL_PAIRS, 2))
     m = DynamicPrime(2, 128, 0.007)
     by_features = np.einsum("ij,ij->i", m.encode(x), m.encode(y)) / 64.0
     off = np.abs(by_features - prime_spectral_kernel(x - y, 128, 0.007)).max()
@@ -385,7 +396,9 @@ def _range_formula(facts: Mapping[str, Fact]) -> Judgement:
     near = [abs(ratio - 1.0) < 0.1 for ratio in (one, two, many)]
     return Judgement(
         grade(all(near), any(near)),
-        f"printed / true = {one:.2f}, {two:.2f}, {many:.2f} at d = 1, 2, {_RANGE_INPUTS[-1]}",
+        f"the printed formula is {one:.2f}, {two:.2f} and {many:.2f} times the true range at d "
+        "= 1, 2 "
+        f"and {_RANGE_INPUTS[-1]}",
         "The range is sqrt(p / 2) with p the last of d D / 2 primes; the printed form has no d and "
         f"is within 10 % for {sum(near)} of the three.",
     )
@@ -395,7 +408,8 @@ EXPERIMENT = Experiment(
     "geometry",
     "Distances and frequencies (Sections 2.2 and 2.3)",
     "The paper calls the map isometric at low sigma and its ordered frequencies a multi-resolution "
-    "analysis. Here distances between points of the spiral are compared before and after, the "
+    "analysis. Here distances between {points} points of the spiral are compared before and "
+    "after, the "
     "directions that W sees are counted, and its rows are sorted into octaves.",
     run,
     draw,
@@ -406,7 +420,9 @@ CLAIMS = (
         "isometric",
         "Section 2.3, manifold regime",
         "At low sigma the map is an isometric embedding.",
-        "Largest over smallest stretching of distances on the spiral, sigma = 0.007, D = 4.",
+        "Largest over smallest stretching of distances between {points} points of the spiral, "
+        "sigma "
+        "= 0.007, D = 4.",
         "Holds below 1.1; in part below 2.",
         "geometry",
         _isometric,
@@ -422,7 +438,7 @@ CLAIMS = (
         "Section 1, contributions",
         "The map gives robust signal reconstruction.",
         f"Noise of {_INPUT_NOISE} on the inputs, as in the paper, and of {_CODE_NOISE} on the "
-        "features, at D = 4, 16, 128 and the largest sigma without wrapping.",
+        "features, at D = 4, 16, 128 and the largest sigma without wrapping; draws: {noise_draws}.",
         "Holds if noisy inputs come back to 1 % and noise on features costs less than 5 %; in part "
         "if only the first.",
         "geometry",
@@ -438,7 +454,7 @@ CLAIMS = (
         "Table 2, inverse",
         "A normalised Gaussian projection has no inverse, for it is stochastic.",
         "The paper's inverse with a Gaussian W, D = 4, 16, 128, without and with noise on the "
-        "features.",
+        "features; draws: {noise_draws}.",
         "Holds if the spiral does not come back from any; in part if not from one.",
         "geometry",
         _gaussian_inverse,
@@ -451,8 +467,8 @@ CLAIMS = (
         "prime-spectral-kernel",
         "Section 2.2, spectral bias",
         "The features define a deterministic kernel of the difference of inputs.",
-        "Inner products of features against a function of the difference of inputs alone; and how "
-        "far that function reaches.",
+        "Inner products of features against a function of the difference of inputs alone, for "
+        "{kernel_pairs} pairs; and how far that function reaches.",
         "Holds if they agree to 1e-5; in part to 0.01.",
         "geometry",
         _kernel,

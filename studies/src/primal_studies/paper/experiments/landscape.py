@@ -10,7 +10,15 @@ import numpy as np
 from primal.codebooks import bounds, gram_statistics, toeplitz_statistics
 from primal.maps import StaticPrime
 from primal_studies.paper._draws import base_seed
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._stats import LABELS, column, fact
 from primal_studies.paper.baselines import (
     gaussian_codes,
@@ -22,8 +30,11 @@ from primal_studies.paper.experiments._landscape_claims import (
     CLAIMS,
     HIGH_DIMS_FROM,
     RIDGE_N,
-    SURFACE_SIZES,
+    SURFACE_CODES,
+    SURFACE_DIMS,
     TAIL_DEVIATIONS,
+    in_printed_grid,
+    in_table_3,
 )
 
 if TYPE_CHECKING:
@@ -32,20 +43,30 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "EXPERIMENT"]
 
 RIDGE_DIMS = (16, 64, 256, 1024, 4096)
-SURFACE_DIMS = (16, 64, 128, 256, 512, 1024)
-LARGE_DRAWS = 2
 BINS = 400
+# `counted_codes` is the number of codes, of either kind, whose pairs make the densities.
+SIZES: Sizes = {
+    "counted_codes": (2000, RIDGE_N),
+    "ridge_draws": (1, 3),
+    "surface_draws": (8, 32),
+    "random_draws": (16, 64),
+}
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Measure similarities of StaticPrime and of Gaussian codes.
 
-    `quick` counts the pairs of fewer Gaussian codes for the density, and draws fewer seeds.
+    `quick` counts the pairs of fewer codes for the densities, and draws fewer seeds.
     """
-    counted, ridge_seeds, surface_seeds = (2000, 1, 32) if quick else (RIDGE_N, 3, 64)
-    ridge, densities = _ridge(counted, ridge_seeds, lambda share: progress(0.7 * share))
-    surface = _surface(surface_seeds, lambda share: progress(0.7 + 0.3 * share))
-    facts = _ridge_facts(ridge, ridge_seeds) | _surface_facts(surface, surface_seeds)
+    size, facts = sizes_of(SIZES, quick)
+    ridge, densities = _ridge(
+        size["counted_codes"], size["ridge_draws"], lambda share: progress(0.6 * share)
+    )
+    surface = _surface(
+        size["surface_draws"], size["random_draws"], lambda share: progress(0.6 + 0.4 * share)
+    )
+    facts |= _ridge_facts(ridge, size["ridge_draws"])
+    facts |= _surface_facts(surface, size["surface_draws"], size["random_draws"])
     progress(1.0)
     # One column for each seed would be noise in a table: their means are kept.
     tables = {
@@ -57,28 +78,24 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
 
 def draw(outcome: Outcome) -> dict[str, Figure]:
-    """Draw the two halves of the figure."""
-    return {
-        "figure-1": _draw_dashboard(outcome),
-        "similarities": _draw_densities(outcome),
-        "rms": _draw_surfaces(outcome),
-    }
+    """Draw the surfaces of the paper's figure, and its lower half in numbers."""
+    return {"figure-1": _draw_dashboard(outcome), "rms": _draw_surfaces(outcome)}
 
 
 def _ridge(counted: int, n_seeds: int, progress: Progress) -> tuple[list[Row], list[Row]]:
-    """Return RMS and shape of the similarities at the largest N, and their densities."""
+    """Return the RMS at the largest N, and densities from as many codes of both kinds."""
     rows: list[Row] = []
     densities: list[Row] = []
     N, dims = RIDGE_N, RIDGE_DIMS
     for done, D in enumerate(dims):
-        prime = toeplitz_statistics(StaticPrime(D).increments, N, bins=BINS)
+        prime = toeplitz_statistics(StaticPrime(D).increments, counted, bins=BINS)
         gaussian = gram_statistics(gaussian_codes(counted, D), bins=BINS, dtype="float32")
         seeds = [gaussian_rms(N, D, base_seed() + i) for i in range(n_seeds)]
         row: Row = {
             "N": N,
             "D": D,
             "welch": bounds.welch(N, D),
-            "prime_rms": prime.rms,
+            "prime_rms": toeplitz_rms(StaticPrime(D).increments, [N])[0],
             "gaussian_rms": float(np.mean(seeds)),
             **{f"seed {i}": value for i, value in enumerate(seeds)},
         }
@@ -99,29 +116,29 @@ def _ridge(counted: int, n_seeds: int, progress: Progress) -> tuple[list[Row], l
     return rows, densities
 
 
-def _surface(n_seeds: int, progress: Progress) -> list[Row]:
+def _surface(gaussian_draws: int, random_draws: int, progress: Progress) -> list[Row]:
     rows: list[Row] = []
     for done, D in enumerate(SURFACE_DIMS):
-        prime = toeplitz_rms(StaticPrime(D).increments, SURFACE_SIZES)
+        prime = toeplitz_rms(StaticPrime(D).increments, SURFACE_CODES)
         random = [
-            toeplitz_rms(random_increments(D // 2, base_seed() + i), SURFACE_SIZES)
-            for i in range(n_seeds)
+            toeplitz_rms(random_increments(D // 2, base_seed() + i), SURFACE_CODES)
+            for i in range(random_draws)
         ]
-        for place, N in enumerate(SURFACE_SIZES):
-            # One draw is off by 1/N: only small codebooks need many.
-            draws = n_seeds if N < 1000 else min(n_seeds, LARGE_DRAWS)
-            values = [gaussian_rms(N, D, base_seed() + i) for i in range(draws)]
-            seeds = {f"seed {i}": values[i % draws] for i in range(n_seeds)}
+        for place, N in enumerate(SURFACE_CODES):
+            # Large cells follow the law 1 / sqrt(D) to a part in N: one draw shows that.
+            draws = gaussian_draws if in_printed_grid(N, D) else 1
+            seeds = [gaussian_rms(N, D, base_seed() + i) for i in range(draws)]
             rows.append(
                 {
                     "N": N,
                     "D": D,
-                    "welch": bounds.welch(N, D),
+                    "welch": bounds.welch(N, D) if N > D else 0.0,
                     "prime_rms": prime[place],
-                    "gaussian_rms": float(np.mean(list(seeds.values()))),
+                    "gaussian_rms": float(np.mean(seeds)),
+                    "gaussian_draws": draws,
                     "random_rms": float(np.sqrt(np.mean([v[place] ** 2 for v in random]))),
                     **{f"random seed {i}": v[place] for i, v in enumerate(random)},
-                    **seeds,
+                    **{f"seed {i}": value for i, value in enumerate(seeds)},
                 }
             )
         progress((done + 1) / len(SURFACE_DIMS))
@@ -130,39 +147,37 @@ def _surface(n_seeds: int, progress: Progress) -> list[Row]:
 
 def _ridge_facts(rows: list[Row], n_seeds: int) -> dict[str, Fact]:
     high = [row for row in rows if _value(row, "D") >= HIGH_DIMS_FROM]
-    quotients = [_value(row, "prime_tail") / _value(row, "gaussian_tail") for row in rows]
-    return {
+    facts = {
         "ridge_reduction": fact(_reductions(rows, n_seeds)),
-        "ridge_reduction_possible": Fact(
-            1.0 - _total(rows, "welch") / _total(rows, "gaussian_rms")
-        ),
-        "ridge_height_gain": Fact(
-            float(
-                np.mean(
-                    [
-                        _value(row, "prime_at_zero") / _value(row, "gaussian_at_zero") - 1.0
-                        for row in rows
-                    ]
-                )
-            )
-        ),
-        "tail_quotient": Fact(math.exp(float(np.mean(np.log(quotients))))),
         "high_dimension_reduction": fact(_reductions(high, n_seeds)),
         "high_dimension_possible": Fact(1.0 - _total(high, "welch") / _total(high, "gaussian_rms")),
     }
+    for row in rows:
+        gain = _value(row, "prime_at_zero") / _value(row, "gaussian_at_zero") - 1.0
+        tail = _value(row, "prime_tail") / _value(row, "gaussian_tail")
+        facts |= {f"ridge_gain_{row['D']}": Fact(gain), f"tail_quotient_{row['D']}": Fact(tail)}
+    return facts
 
 
-def _surface_facts(rows: list[Row], n_seeds: int) -> dict[str, Fact]:
+def _surface_facts(rows: list[Row], gaussian_draws: int, random_draws: int) -> dict[str, Fact]:
+    printed, table_3 = (
+        [row for row in rows if inside(int(row["N"]), int(row["D"]))]
+        for inside in (in_printed_grid, in_table_3)
+    )
     # The mean over seeds stands for "the" baseline of a cell; one seed is off by 1/N.
     lower = [row for row in rows if _value(row, "prime_rms") < _value(row, "gaussian_rms")]
+    reductions = [1.0 - _value(row, "prime_rms") / _value(row, "gaussian_rms") for row in rows]
     return {
-        "surface_reduction": fact(_reductions(rows, n_seeds)),
+        "surface_reduction": fact(_reductions(printed, gaussian_draws)),
+        "table_3_reduction": Fact(
+            1.0 - _total(table_3, "prime_rms") / _total(table_3, "gaussian_rms")
+        ),
         "surface_cells": Fact(len(rows)),
         "surface_cells_lower": Fact(len(lower)),
-        **_chance_facts(rows, n_seeds),
-        "largest_cell_reduction": Fact(max(_cell_reduction(row) for row in rows)),
-        "smallest_cell_reduction": Fact(min(_cell_reduction(row) for row in rows)),
-        "gaussian_growth": fact([_growth(rows, f"seed {i}") for i in range(n_seeds)]),
+        **_chance_facts(rows, random_draws),
+        "largest_cell_reduction": Fact(max(reductions)),
+        "smallest_cell_reduction": Fact(min(reductions)),
+        "gaussian_growth": Fact(_growth(rows, "gaussian_rms")),
         "prime_growth": Fact(_growth(rows, "prime_rms")),
     }
 
@@ -190,17 +205,13 @@ def _reductions(rows: list[Row], n_seeds: int) -> list[float]:
     return [1.0 - _total(rows, "prime_rms") / _total(rows, f"seed {i}") for i in range(n_seeds)]
 
 
-def _cell_reduction(row: Row) -> float:
-    return 1.0 - _value(row, "prime_rms") / _value(row, "gaussian_rms")
-
-
 def _growth(rows: list[Row], name: str) -> float:
     """Return by how much the RMS grows from the smallest to the largest N, averaged over D."""
     ends = {
         N: _total([row for row in rows if row["N"] == N], name)
-        for N in (SURFACE_SIZES[0], SURFACE_SIZES[-1])
+        for N in (SURFACE_CODES[0], SURFACE_CODES[-1])
     }
-    return ends[SURFACE_SIZES[-1]] / ends[SURFACE_SIZES[0]] - 1.0
+    return ends[SURFACE_CODES[-1]] / ends[SURFACE_CODES[0]] - 1.0
 
 
 def _total(rows: list[Row], name: str) -> float:
@@ -216,28 +227,41 @@ def _without_seeds(row: Row) -> Row:
 
 
 def _draw_dashboard(outcome: Outcome) -> Figure:
-    """Draw the four surfaces of the paper's Figure 1 on common scales."""
+    """Draw the four surfaces of the paper's Figure 1, and the lower two without the trend in D."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.0, 8.4), layout="constrained")
-    rows = outcome.tables["rms"]
-    sizes, dims = (sorted({int(row[name]) for row in rows}) for name in ("N", "D"))
+    figure = Figure(figsize=(10.0, 12.6), layout="constrained")
     for place, name in enumerate(("gaussian", "prime")):
-        top = figure.add_subplot(2, 2, 1 + place, projection="3d")
+        panel = figure.add_subplot(3, 2, 1 + place, projection="3d")
         x, y, heights = _ridge_surface(outcome, name)
-        top.plot_surface(x, y, heights, cmap="viridis", vmin=-5.0, vmax=1.5, rasterized=True)
-        top.set(zlim=(-6.0, 2.0), title=f"{LABELS[name]}: log density of similarities")
-        top.set(xlabel="cosine similarity", ylabel="log$_2$ D")
-        bottom = figure.add_subplot(2, 2, 3 + place, projection="3d")
-        values = np.empty((len(sizes), len(dims)))
-        for row in rows:
-            at = sizes.index(int(row["N"])), dims.index(int(row["D"]))
-            values[at] = _value(row, f"{name}_rms") * math.sqrt(_value(row, "D"))
-        D, N = np.meshgrid(np.log2(dims), np.log10(sizes))
-        bottom.plot_surface(D, N, values, cmap="viridis", vmin=0.94, vmax=1.02, rasterized=True)
-        bottom.set(zlim=(0.93, 1.03), title=f"{LABELS[name]}: RMS times $\\sqrt{{D}}$")
-        bottom.set(xlabel="log$_2$ D", ylabel="log$_{10}$ N")
+        panel.plot_surface(x, y, heights, cmap="viridis", vmin=-5.0, vmax=1.5, rasterized=True)
+        panel.set(zlim=(-6.0, 2.0), xticks=(-1, 0, 1), title=f"{LABELS[name]}: log density")
+        panel.set(xlabel="cosine similarity", zlabel="log$_{10}$ density")
+        panel.set_yticks(np.log2(RIDGE_DIMS), [str(D) for D in RIDGE_DIMS])
+        panel.set_ylabel("dimension D", labelpad=8)
+        for line, (scaled, low, high) in enumerate(((False, 0.0, 0.26), (True, 0.9, 1.03)), 1):
+            panel = figure.add_subplot(3, 2, 1 + 2 * line + place, projection="3d")
+            D, N, values = _rms_surface(outcome, name, scaled=scaled)
+            panel.plot_surface(D, N, values, cmap="plasma", vmin=low, vmax=high, rasterized=True)
+            label = "RMS times $\\sqrt{D}$" if scaled else "RMS similarity"
+            panel.set(zlim=(low, high), title=f"{LABELS[name]}: {label}", zlabel=label)
+            panel.set_xticks(np.log2(SURFACE_DIMS)[::2], [str(D) for D in SURFACE_DIMS[::2]])
+            panel.set_yticks(np.log10(SURFACE_CODES), [f"{N:,}" for N in SURFACE_CODES])
+            panel.set_xlabel("dimension D", labelpad=8)
+            panel.set_ylabel("codes N", labelpad=8)
     return figure
+
+
+def _rms_surface(
+    outcome: Outcome, name: str, *, scaled: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return log2 D, log10 N and the RMS, if `scaled` in units of 1 / sqrt(D), on the grid."""
+    values = np.empty((len(SURFACE_CODES), len(SURFACE_DIMS)))
+    for row in outcome.tables["rms"]:
+        at = SURFACE_CODES.index(int(row["N"])), SURFACE_DIMS.index(int(row["D"]))
+        values[at] = _value(row, f"{name}_rms") * (math.sqrt(_value(row, "D")) if scaled else 1.0)
+    D, N = np.meshgrid(np.log2(SURFACE_DIMS), np.log10(SURFACE_CODES))
+    return D, N, values
 
 
 def _ridge_surface(outcome: Outcome, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -253,54 +277,18 @@ def _ridge_surface(outcome: Outcome, name: str) -> tuple[np.ndarray, np.ndarray,
     return x, y, heights
 
 
-def _draw_densities(outcome: Outcome) -> Figure:
-    figure = column(3.8)
-    axes = figure.subplots(1, 2, sharey=True)
-    rows = outcome.tables["density"]
-    dims = sorted({int(row["D"]) for row in rows})
-    meshes = []
-    for axis, name in zip(axes, ("gaussian", "prime"), strict=True):
-        image = np.full((len(dims), BINS), np.nan)
-        for row in rows:
-            if row["code"] == name:
-                place = min(int((_value(row, "cosine") + 1.0) / 2.0 * BINS), BINS - 1)
-                image[dims.index(int(row["D"])), place] = _value(row, "log10_density")
-        meshes.append(
-            axis.pcolormesh(
-                np.linspace(-1.0, 1.0, BINS + 1),
-                np.arange(len(dims) + 1) - 0.5,
-                image,
-                cmap="viridis",
-                vmin=-5.0,
-                vmax=1.5,
-                rasterized=True,
-            )
-        )
-        axis.set(title=LABELS[name], xlabel="cosine similarity", xticks=(-1, 0, 1))
-    axes[0].set_yticks(range(len(dims)), [str(D) for D in dims])
-    axes[0].set_ylabel("dimension D")
-    figure.colorbar(meshes[0], ax=axes, label="log$_{10}$ density", location="bottom", shrink=0.8)
-    return figure
-
-
 def _draw_surfaces(outcome: Outcome) -> Figure:
-    figure = column(5.2)
-    axes = figure.subplots(2, 1, sharex=True)
-    rows = outcome.tables["rms"]
-    sizes, dims = (sorted({int(row[name]) for row in rows}) for name in ("N", "D"))
+    figure = column(5.6)
+    axes = figure.subplots(2, 1)
     for axis, name in zip(axes, ("gaussian", "prime"), strict=True):
-        image = np.empty((len(sizes), len(dims)))
-        for row in rows:
-            place = sizes.index(int(row["N"])), dims.index(int(row["D"]))
-            image[place] = _value(row, f"{name}_rms") * math.sqrt(_value(row, "D"))
+        image = _rms_surface(outcome, name, scaled=True)[2]
         axis.imshow(image, cmap="PuOr_r", vmin=0.9, vmax=1.1, aspect="auto", origin="lower")
         for (i, j), value in np.ndenumerate(image):
             axis.text(j, i, f"{value:.3f}", ha="center", va="center", fontsize=9, color="#1a1a1a")
-        axis.set_title(f"{LABELS[name]}: RMS cosine times $\\sqrt{{D}}$")
-        axis.set_yticks(range(len(sizes)), [f"{N:,}" for N in sizes])
-        axis.set_ylabel("codes N")
-    axes[1].set_xticks(range(len(dims)), [str(D) for D in dims])
-    axes[1].set_xlabel("dimension D")
+        axis.set_title(f"{LABELS[name]}: RMS similarity times $\\sqrt{{D}}$")
+        axis.set_yticks(range(len(SURFACE_CODES)), [f"{N:,}" for N in SURFACE_CODES])
+        axis.set_xticks(range(len(SURFACE_DIMS)), [str(D) for D in SURFACE_DIMS])
+        axis.set(xlabel="dimension D", ylabel="codes N")
     return figure
 
 
@@ -308,10 +296,12 @@ EXPERIMENT = Experiment(
     name="landscape",
     title="Similarity landscape",
     about=(
-        "Figure 1 of the paper shows the density of the cosine similarities of 10,000 codes, and "
-        "their RMS over N and D, for StaticPrime and for normalised Gaussian codes. Here every "
-        "pair is counted; the baseline is drawn with several seeds, and random frequencies of the "
-        "same form are a control that the paper does not have."
+        "Figure 1 of the paper shows the density of cosine similarities and their RMS over N and "
+        "D, for StaticPrime and for normalized Gaussian codes. Here the densities come from all "
+        "pairs of {counted_codes:,} codes of either kind. The RMS is compared at N = 10,000 "
+        "(Gaussian draws: {ridge_draws}) and over a grid of N and D (Gaussian draws: "
+        "{surface_draws}). Random frequencies of the same form (draws: {random_draws}) are a "
+        "control that the paper does not have."
     ),
     run=run,
     draw=draw,

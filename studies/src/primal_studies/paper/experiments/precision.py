@@ -10,7 +10,15 @@ from primal.codebooks import lag_cosines
 from primal.exact import engine, installed_engines, primes, waves
 from primal.maps import DynamicPrime, StaticPrime
 from primal_studies.paper._draws import generator
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._stats import log_slope
 from primal_studies.paper.baselines import float32_root_increments
 from primal_studies.paper.experiments._precision_claims import CLAIMS
@@ -19,6 +27,13 @@ from primal_studies.paper.experiments._precision_figures import draw
 __all__ = ["CLAIMS", "EXPERIMENT", "exact_turns", "float32_waves"]
 
 POSITION_DIM = 1024
+# The paper's largest map has d = D = 4096, for which k d = 2**23 primes are taken.
+SIZES: Sizes = {
+    "positions_per_decade": (4, 16),
+    "inputs": (16, 64),
+    "largest_n": (10**6, 10**7),
+    "roots_checked": (2**21, 2**23),
+}
 INPUTS = 2
 # Digits after the point of the reference: enough for positions beyond 2**60.
 _REFERENCE_BITS = 200
@@ -26,19 +41,20 @@ _REFERENCE_BITS = 200
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Measure errors, repetitions and growth; `quick` takes fewer positions and primes."""
-    positions = _position_errors(4 if quick else 16)
+    size, sizes = sizes_of(SIZES, quick)
+    positions = _position_errors(size["positions_per_decade"])
     progress(0.3)
-    inputs = _input_errors(16 if quick else 64)
+    inputs = _input_errors(size["inputs"])
     progress(0.5)
     lags = _lags()
     progress(0.6)
-    growth = _growth(6 if quick else 7)
+    growth = _growth(round(math.log10(size["largest_n"])))
     spectrum = _spectrum()
     progress(0.9)
     facts = (
-        _error_facts(positions, inputs)
-        # The paper's largest map has d = D = 4096, for which k d = 2**23 primes are taken.
-        | _root_facts(lags, 2**21 if quick else 2**23)
+        sizes
+        | _error_facts(positions, inputs)
+        | _root_facts(lags, size["roots_checked"])
         | _growth_facts(growth, spectrum)
     )
     facts["engine_mismatches"] = Fact(_engine_mismatches())
@@ -262,9 +278,9 @@ EXPERIMENT = Experiment(
     title="Precision and spectrum",
     about=(
         "The paper names two limits: float32 loses large phases, and the range of frequencies "
-        "grows with D. Here the float32 recipe and our exact phases are compared with whole-number "
-        "arithmetic, the repetition that rounded roots bring is measured, and the growth of the "
-        "spectrum is set beside the paper's formulas."
+        "grows with D. Here the float32 recipe and our exact phases are compared with integer "
+        "arithmetic. {roots_checked:,} roots in float32 are checked for repetition, and the growth "
+        "of the spectrum up to n = {largest_n:,} is compared with the paper's formulas."
     ),
     run=run,
     draw=draw,

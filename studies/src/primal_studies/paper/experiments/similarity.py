@@ -9,7 +9,15 @@ import numpy as np
 
 from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement, Weight
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._shapes import circles, noisy, spiral
 from primal_studies.paper._stats import COLORS, fact, grade, span
 from primal_studies.paper.experiments._parts import fact_rows, values_of
@@ -25,14 +33,16 @@ _NOISE = 1.5
 _SETS = ("spiral, clean", "spiral, noisy", "circles, clean", "circles, noisy")
 _SHORT = ("spiral", "+ noise", "circles", "+ noise")
 _PAIRINGS = ("independent", "paired")
+_NEIGHBORS = 15
+SIZES: Sizes = {"draws": (10, 20)}
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Measure the cosine similarity of all pairs of reconstructions, over several draws."""
-    draws = 10 if quick else 20
+    size, facts = sizes_of(SIZES, quick)
+    draws = size["draws"]
     cases = [(p, D, s) for p in _PAIRINGS for D in _DIMENSIONS for s in _SCALES]
     rows: list[Row] = []
-    facts: dict[str, Fact] = {}
     for number, (pairing, D, sigma) in enumerate(cases):
         m = DynamicPrime(2, D, sigma)
         measured = np.array([_cosines(pairing, seed, m) for seed in range(draws)])
@@ -56,12 +66,14 @@ def run(quick: bool, progress: Progress) -> Outcome:
         facts[f"different, {name}"] = fact((measured[:, 0, 2] + measured[:, 1, 3]) / 2.0)
         progress((number + 1) / len(cases))
     errors = _mse_facts(draws)
-    facts |= errors
+    signatures = _signature_facts()
+    facts |= errors | signatures
     for pairing in _PAIRINGS:
         inputs = [_cosines(pairing, seed, None)[0, 1] for seed in range(draws)]
         facts[f"same spiral, {pairing}, inputs"] = fact(inputs)
     return Outcome(
-        {"similarity": rows, "errors": fact_rows(errors), "overlay": _overlay_rows()}, facts
+        {"similarity": rows, "errors": fact_rows(errors | signatures), "overlay": _overlay_rows()},
+        facts,
     )
 
 
@@ -115,6 +127,24 @@ def _mse_facts(draws: int) -> dict[str, Fact]:
     return facts
 
 
+def _signature_facts() -> dict[str, Fact]:
+    """Return how often the neighbors of one decoded point tell its shape; chance is one half."""
+    from sklearn.neighbors import NearestNeighbors
+
+    points = np.concatenate([spiral(), circles()])
+    is_spiral = np.arange(len(points)) < len(points) // 2
+    facts = {"points": Fact(len(points) // 2)}
+    for D in _DIMENSIONS:
+        for sigma in _SCALES:
+            m = DynamicPrime(2, D, sigma)
+            decoded = m.decode(m.encode(points))
+            # The first neighbor of a point is the point itself.
+            found = NearestNeighbors(n_neighbors=_NEIGHBORS + 1).fit(decoded).kneighbors(decoded)[1]
+            told = is_spiral[found[:, 1:]].mean(axis=1) > 0.5
+            facts[f"shape told, sigma {sigma} D {D}"] = Fact(float((told == is_spiral).mean()))
+    return facts
+
+
 def _name(pairing: str, D: int, sigma: float) -> str:
     return f"{pairing}, sigma {sigma} D {D}"
 
@@ -134,8 +164,8 @@ def _overlay_rows() -> list[Row]:
 def _figure(outcome: Outcome, D: int) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11.0, 8.2), layout="constrained")
-    axes = figure.subplots(len(_SCALES), 4)
+    figure = Figure(figsize=(11.0, 7.4), layout="constrained")
+    axes = figure.subplots(len(_SCALES), 5)
     titles = {"independent": "as the author ran it", "paired": "points paired"}
     for line, sigma in zip(axes, _SCALES, strict=True):
         for panel, pairing in zip(line[:2], _PAIRINGS, strict=True):
@@ -147,24 +177,41 @@ def _figure(outcome: Outcome, D: int) -> Figure:
                 color = "#fefefe" if value > 0.6 else "#010101"
                 text = f"{value:z.2f}"
                 panel.text(j, i, text, ha="center", va="center", color=color, fontsize=8.5)
-            panel.set_xticks(range(4), _SHORT)
+            panel.set_xticks(range(4), _SHORT, rotation=45)
             panel.set_yticks(range(4), _SHORT)
             panel.set_title(titles[pairing])
-        for panel, shape in zip(line[2:], ("spiral", "circles"), strict=True):
-            for kind, color, size in (
-                ("noisy", COLORS["golden"], 5.0),
-                ("clean", COLORS["prime"], 3.0),
+        overlays = {
+            "spiral: clean, noisy": ("spiral, noisy", "spiral, clean"),
+            "circles: clean, noisy": ("circles, noisy", "circles, clean"),
+            "spiral over circles": ("circles, clean", "spiral, clean"),
+        }
+        for panel, (title, sets) in zip(line[2:], overlays.items(), strict=True):
+            for name, color, size in zip(
+                sets, (COLORS["golden"], COLORS["prime"]), (4.0, 2.5), strict=True
             ):
                 at = [
                     (float(r["x"]), float(r["y"]))
                     for r in outcome.tables["overlay"]
-                    if (r["D"], r["sigma"], r["set"]) == (D, sigma, f"{shape}, {kind}")
+                    if (r["D"], r["sigma"], r["set"]) == (D, sigma, name)
                 ]
                 panel.plot(*np.array(at).T, ".", ms=size, color=color, rasterized=True)
             panel.set(xlim=(-20, 20), ylim=(-20, 20), aspect="equal", xticks=(), yticks=())
-            panel.set_title(f"{shape}: clean (blue), noisy (yellow)")
+            panel.set_title(title, fontsize=9)
         line[0].set_ylabel(f"\u03c3 = {sigma}")
     return figure
+
+
+def _signatures(facts: Mapping[str, Fact]) -> Judgement:
+    narrow, wide = (
+        values_of(facts, *(f"shape told, sigma {s} D {D}" for s in _SCALES)) for D in _DIMENSIONS
+    )
+    texts = [", ".join(f"{share:.0%}" for share in shares) for shares in (narrow, wide)]
+    return Judgement(
+        grade(min(narrow) > 0.9, max(narrow) > 0.9),
+        f"{texts[0]} of the points tell their shape at sigma 0.007, 0.02, 1.0 (D = 4)",
+        f"The {_NEIGHBORS} nearest decoded points of each of {facts['points']} points of either "
+        f"shape vote; chance is 50%. At D = 128 they are right for {texts[1]}.",
+    )
 
 
 def _separates(facts: Mapping[str, Fact]) -> Judgement:
@@ -262,7 +309,7 @@ EXPERIMENT = Experiment(
     "The paper encodes and decodes clean and noisy (1.5) spirals and circles and compares the "
     "flattened results by their cosine. Its notebook draws the points of the clean and the noisy "
     "spiral separately, so that row i of one has nothing to do with row i of the other. Here it is "
-    "done both ways: as run, and with noise added to the same points.",
+    "done both ways: as run, and with noise added to the same points (draws: {draws}).",
     run,
     draw,
 )
@@ -272,7 +319,8 @@ CLAIMS = (
         "separates-classes",
         "Section 3.6, analysis of results",
         "Reconstructions separate spirals from circles at every scale and in both dimensions.",
-        "Similarity within a shape (clean, noisy) against similarity across shapes.",
+        "Similarity within a shape (clean, noisy) against similarity across shapes; draws: "
+        "{draws}.",
         "Holds if both shapes clear the other by 0.1 in all six settings, as run and paired; in "
         "part if some settings do when points are paired.",
         "similarity",
@@ -286,10 +334,24 @@ CLAIMS = (
         tables=("similarity",),
     ),
     Claim(
+        "signatures-preserved",
+        "Figure 4, caption; Section 3.6, dimension 4",
+        "Reconstructions of the two shapes remain visually distinct at all scales.",
+        f"Fraction of {{points:,}} points of either shape whose {_NEIGHBORS} nearest decoded "
+        f"points "
+        "are mostly of the same shape, at D = 4 and three scales.",
+        "Holds above 90 % at all three scales; in part if at one.",
+        "similarity",
+        _signatures,
+        quote="distinct geometric signatures are visually preserved across all scales",
+        figures=("figure-4",),
+        tables=("errors",),
+    ),
+    Claim(
         "similarity-near-one",
         "Section 3.6, dimension 128; Figure 5",
         "At D = 128 and sigma 0.007 or 0.02 clean and noisy spirals overlap, similarity about 1.",
-        "Mean similarity over the draws.",
+        "Mean similarity over {draws} draws.",
         "Holds if it exceeds 0.95 at both scales, as run and paired; in part if anywhere.",
         "similarity",
         _almost_perfect,
@@ -301,7 +363,7 @@ CLAIMS = (
         "low-scale-struggles",
         "Section 3.6, dimension 4; Figure 4",
         "At D = 4 the lowest scale is the least similar within a class.",
-        "Similarity of clean and noisy spirals at three scales.",
+        "Similarity of clean and noisy spirals at three scales; draws: {draws}.",
         "Holds if sigma = 0.007 is the lowest by 0.05 both as run and paired; in part if once.",
         "similarity",
         _struggles,
@@ -314,7 +376,7 @@ CLAIMS = (
         "low-beats-high",
         "Section 3.6, dimension 128; Figure 5",
         "At D = 128 the low scales separate classes better than sigma = 1.0.",
-        "Similarity within spirals less similarity across shapes.",
+        "Similarity within spirals less similarity across shapes; draws: {draws}.",
         "Holds if both low scales lead by 0.1, as run and paired; in part if in one of these.",
         "similarity",
         _low_beats_high,
@@ -327,7 +389,8 @@ CLAIMS = (
         "denoising",
         "Section 3.6, dimension 128",
         "The low-scale reconstruction removes noise by projecting on a manifold.",
-        "Similarity of clean and noisy spirals before and after, points paired, D = 128.",
+        "Similarity of clean and noisy spirals before and after, points paired, D = 128; draws: "
+        "{draws}.",
         "Holds if the better of the low scales raises it; in part if it loses less than 0.05.",
         "similarity",
         _denoises,
@@ -339,7 +402,7 @@ CLAIMS = (
         "s-one-is-perfect",
         "Section 3.6, experimental setup; Figure 5",
         "s = 1.0 is the full, perfect, visually accurate reconstruction.",
-        "Mean squared error of all four sets at s = 1.0, D = 4 and 128.",
+        "Mean squared error of all four sets at s = 1.0, D = 4 and 128; draws: {draws}.",
         "Holds if every error is below 0.01; in part if one is.",
         "similarity",
         _perfect,

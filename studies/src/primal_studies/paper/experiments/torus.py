@@ -9,7 +9,15 @@ import numpy as np
 from primal.exact import increments
 from primal.maps import StaticPrime
 from primal_studies.paper._draws import generator
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._stats import fact, log_slope
 from primal_studies.paper.baselines import float32_root_increments
 from primal_studies.paper.experiments._torus_claims import (
@@ -24,16 +32,18 @@ __all__ = ["CLAIMS", "EXPERIMENT", "float32_period", "smallest_combination"]
 
 DRAWN_POINTS = 600
 LOG2_STEPS = 24
+SIZES: Sizes = {"draws": (4, 8), "longest": (2**11, 2**13), "codes": (1000, 10_000)}
 _BLOCK = 2**18
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Follow the winding for 2**24 steps; `quick` takes fewer points for the discrepancy."""
-    seeds = 4 if quick else 8
+    size, sizes = sizes_of(SIZES, quick)
+    seeds = size["draws"]
     exact, rounded = increments(2), float32_root_increments(2)
     returns = _returns(exact, rounded)
     progress(0.4)
-    lengths = [2**i for i in range(6, 12 if quick else 14)]
+    lengths = [2**i for i in range(6, size["longest"].bit_length())]
     evenness = _evenness(exact, lengths, seeds)
     progress(0.8)
     drawn = _turns(exact, np.arange(DRAWN_POINTS))
@@ -41,12 +51,12 @@ def run(quick: bool, progress: Progress) -> Outcome:
         {"t": t, "first_turns": float(a), "second_turns": float(b)}
         for t, (a, b) in enumerate(drawn)
     ]
-    facts = _return_facts(returns) | _evenness_facts(evenness, exact, seeds)
+    facts = sizes | _return_facts(returns) | _evenness_facts(evenness, exact, seeds)
     nearest, expected = smallest_combination(RELATION_PRIMES, RELATION_HEIGHT)
     facts["relation_nearest"] = Fact(nearest)
     facts["relation_expected"] = Fact(expected)
     facts["float32_relation_height"] = Fact(_shortest_relation(rounded))
-    facts["radius_error"] = Fact(_radius_error(1000 if quick else 10_000))
+    facts["radius_error"] = Fact(_radius_error(size["codes"]))
     progress(1.0)
     return Outcome({"trajectory": trajectory, "returns": returns, "evenness": evenness}, facts)
 
@@ -222,7 +232,8 @@ EXPERIMENT = Experiment(
         "The paper places codes on a Clifford torus and says that their path never repeats and "
         "fills it densely. Here the path for D = 4 is drawn and followed in exact integers: how "
         "near it comes to its start, when it closes if roots are rounded to float32, and how "
-        "evenly it fills the square of its two phases."
+        "evenly its first {longest:,} points fill the square of its two phases (draws of random "
+        "points: {draws})."
     ),
     run=run,
     draw=draw,

@@ -12,7 +12,15 @@ from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement, MapJudged, Weight
 from primal_studies.paper._draws import generator
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._stats import fact, grade
 from primal_studies.paper.experiments._parts import PALETTE, fact_rows, panels, values_of
 
@@ -24,17 +32,20 @@ __all__ = ["CLAIMS", "EXPERIMENT"]
 _D = 512
 _GAMMA = 0.001  # close to the default of these pixels, and the same for every part of the data
 _TASKS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
+_PAPER_SCALES = (0.007, 0.02, 1.0)
+SIZES: Sizes = {"gradient_draws": (1, 3)}
 _FEATURES = ("pixels", "paper's map, sigma 0.01", "paper's map, sigma 1", "basis hadamard")
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Grow maps, and teach digits class by class: in closed form, and by gradients."""
+    size, facts = sizes_of(SIZES, quick)
     grown = _growth_facts()
-    facts = dict(grown)
+    facts |= grown
     progress(0.1)
     facts |= _closed_form_facts(_digits(0)) | _plain_ridge_facts(_digits(0))
     progress(0.4)
-    repeats = 1 if quick else 3
+    repeats = size["gradient_draws"]
     rows: list[Row] = []
     for number, name in enumerate(_FEATURES):
         runs = np.array([_by_gradients(name, _digits(seed)) for seed in range(repeats)])
@@ -151,7 +162,7 @@ def _plain_ridge_facts(split: Split) -> dict[str, Fact]:
     def best(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> float:
         trials = []
         for Z, Z_test in pairs:
-            for alpha in (1e-8, 1e-4, 1.0):
+            for alpha in (1e-8, 1e-4, 1.0, 1e2, 1e4):
                 chosen = RidgeClassifier(alpha=alpha).fit(Z[:half], y[:half])
                 trials.append((chosen.score(Z[half:], y[half:]), alpha, Z, Z_test))
         _, alpha, Z, Z_test = max(trials, key=lambda trial: trial[0])
@@ -159,7 +170,13 @@ def _plain_ridge_facts(split: Split) -> dict[str, Fact]:
 
     scales = (1e-6, 1e-5, 1e-4, 1e-3)
     mapped = ((_paper_features(X, s), _paper_features(X_test, s)) for s in scales)
-    return {
+    printed = {
+        f"accuracy, ridge at sigma {s}": Fact(
+            best(iter([(_paper_features(X, s), _paper_features(X_test, s))]))
+        )
+        for s in _PAPER_SCALES
+    }
+    return printed | {
         "accuracy, ridge on the paper's features": Fact(best(mapped)),
         "accuracy, ridge on pixels": Fact(best(iter([(X / 16.0, X_test / 16.0)]))),
     }
@@ -235,12 +252,16 @@ def _gradient_free(facts: Mapping[str, Fact]) -> Judgement:
         "accuracy, ridge on the paper's features",
         "accuracy, ridge on pixels",
     )
+    printed = [facts[f"accuracy, ridge at sigma {s}"] for s in _PAPER_SCALES]
+    texts = ", ".join(f"{found:.0%}" for found in printed)
     return Judgement(
-        grade(own > 0.85, max(own, repaired) > 0.85),
-        f"{own:.1%} of new digits on the paper's features, {repaired:.1%} on repaired ones",
-        f"One linear system, without a gradient; on raw pixels {pixels:.1%}. Learning two classes "
-        f"at a time gives {'the same bits as' if same == 1.0 else 'other weights than'} learning "
-        "all at once.",
+        grade(max(found.value for found in printed) > pixels, max(own, repaired) > pixels),
+        f"{texts} of new digits at the paper's sigmas, {own:.1%} at a tuned one, pixels "
+        f"{pixels:.1%}",
+        f"One linear system, without a gradient. The paper's sigmas {_PAPER_SCALES} are far too "
+        f"large for 64 pixels; a sigma tuned on training digits reaches {own:.1%} and a repaired "
+        f"basis {repaired:.1%}. Learning two classes at a time gives "
+        f"{'the same bits as' if same == 1.0 else 'other weights than'} learning all at once.",
     )
 
 
@@ -257,10 +278,11 @@ def _no_forgetting(facts: Mapping[str, Fact]) -> Judgement:
     )
     return Judgement(
         grade(max(overall, best) > 0.95 * joint, max(overall, best) > pixels + 0.05),
-        f"{overall:.0%} of all digits at sigma = 1, {best:.0%} at 0.01, from pixels {pixels:.0%}",
-        f"At sigma = 1 the first two digits are known to {learnt:.0%} when learnt and {left:.0%} "
-        f"at the end. The basis hadamard ends at {hadamard:.0%} of all digits, "
-        f"learning all at once in closed form at {joint:.0%}.",
+        f"{overall:.0%} of all digits right at sigma = 1, {best:.0%} at 0.01, {pixels:.0%} from "
+        "pixels",
+        f"At sigma = 1, {learnt:.0%} of the first two digits are right when learned and {left:.0%} "
+        f"at the end. With the basis hadamard {hadamard:.0%} of all digits are right at the end; "
+        f"fitting all digits at once in closed form gives {joint:.0%}.",
     )
 
 
@@ -294,9 +316,10 @@ CLAIMS = (
         "gradient-free",
         "Section 4.2, gradient-free learning",
         "The map serves gradient-free learning.",
-        "Ridge regression on digits, scale and penalty chosen on training digits; the repaired map "
-        "also class by class.",
-        "Holds if the paper's features reach 85 % without a gradient; in part if repaired ones do.",
+        "Ridge regression on digits at the paper's three sigmas, and with a sigma chosen on "
+        "training digits; the repaired map also class by class. Raw pixels are the baseline.",
+        "Holds if the features at one of the paper's sigmas are better than raw pixels; in part if "
+        "those at a tuned sigma or repaired ones are.",
         "uses-continual",
         _gradient_free,
         quote="Our method can be employed to develop novel gradient-free algorithms or serve as"
@@ -310,7 +333,8 @@ CLAIMS = (
         "no-interference",
         "Section 4.2, continual learning",
         "Quasi-orthogonal features keep gradient steps for new tasks from undoing old ones.",
-        "Digits, two at a time, by least-mean-squares steps without replay.",
+        "Digits, two at a time, by least-mean-squares steps without replay; draws: "
+        "{gradient_draws}.",
         "Holds if the paper's map ends within 5 % of learning all at once; in part if it ends "
         "0.05 above raw pixels.",
         "uses-continual",

@@ -11,7 +11,15 @@ import numpy as np
 from primal.maps import StaticPrime
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._draws import generator
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._stats import COLORS, LABELS, fact, grade
 from primal_studies.paper.experiments._parts import crossing, panels, unit_codes, values_of
 
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "EXPERIMENT"]
 
 _N = 1000
-_DRAWS = 5  # of random codes
+SIZES: Sizes = {"sets": (40, 100), "code_draws": (3, 5)}
 _GRIDS = {512: (8, 12, 16, 20, 24, 30), 10_000: (100, 200, 300, 400, 500)}
 _HISTORY_DIMENSIONS = (256, 512, 1024)
 _RUNS = (10, 20, 40, 80)
@@ -29,11 +37,12 @@ _RUNS = (10, 20, 40, 80)
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Add up codes of random items, and of consecutive positions, and read them back."""
-    items, facts = _items(40 if quick else 100)
+    size, sizes = sizes_of(SIZES, quick)
+    items, facts = _items(size["sets"])
     progress(0.8)
-    history, more = _histories(3 if quick else _DRAWS)
+    history, more = _histories(size["code_draws"])
     progress(1.0)
-    return Outcome({"items": items, "histories": history}, facts | more)
+    return Outcome({"items": items, "histories": history}, sizes | facts | more)
 
 
 def draw(outcome: Outcome) -> dict[str, Figure]:
@@ -148,11 +157,17 @@ def _draw_histories(rows: Sequence[Row]) -> Figure:
         for code in ("prime", "scaled", "gaussian", "random"):
             chosen = [row for row in rows if (row["code"], row["D"]) == (code, D)]
             length, kept, spread = ([r[n] for r in chosen] for n in ("length", "kept", "spread"))
+            # A fraction: spreads do not reach beyond 1.
+            above = np.minimum(spread, 1.0 - np.array(kept))
             panel.errorbar(
-                length, kept, spread, fmt="o-", ms=3, color=colors[code], label=labels[code]
+                *(length, kept, [spread, above]),
+                fmt="o-",
+                ms=3,
+                color=colors[code],
+                label=labels[code],
             )
         panel.set_title(f"D = {D}")
-        panel.set_xlabel("consecutive positions")
+        panel.set_xlabel("events in a run")
         panel.set_ylim(0.0, 1.05)
     axes[0, 0].set_ylabel("positions read back")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
@@ -217,7 +232,8 @@ CLAIMS = (
         "five-hundred-dimensions",
         "Section 4.1, hyperdimensional computing",
         "D of about 500 can replace the usual 10,000.",
-        f"Items of {_N} held in one sum at 99 %: prime codes at D = 512, Gaussian at D = 10,000.",
+        f"Items of {_N} held in one sum at 99 %: prime codes at D = 512, Gaussian at D = 10,000; "
+        "{sets} random sets of each size.",
         "Holds if as many; in part if half as many.",
         "uses-hdc",
         _fewer_dimensions,
@@ -232,7 +248,7 @@ CLAIMS = (
         "Section 4.2, implicit state memory",
         "A state that adds up prime codes keeps a longer history of events.",
         "Read runs of 10 to 80 consecutive positions back from their sum, D = 256, 512, 1024; and "
-        "random sets of events.",
+        "{sets} random sets of events. Draws of Gaussian and random codes: {code_draws}.",
         "Holds if at the printed scale prime codes lead on average and are behind no control by "
         "0.02 in any cell; in part if so at another scale, or if they hold more random events.",
         "uses-hdc",

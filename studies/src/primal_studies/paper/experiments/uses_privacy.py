@@ -11,7 +11,15 @@ import numpy as np
 from primal.exact import primes
 from primal_studies.paper._claim import Claim, Judgement, MapJudged
 from primal_studies.paper._draws import generator
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._stats import COLORS, fact, grade
 from primal_studies.paper.experiments._parts import panels, values_of
 
@@ -24,15 +32,16 @@ _D_IN, _K = 32, 128
 _PEOPLE = 300
 _NOISE = 0.3  # of a second reading of the same person, whose features have deviation 1
 _SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+SIZES: Sizes = {"draws": (2, 5), "read_keys": (20, 100)}
 _SCHEMES = ("slice", "signs")
 _STARTS = (_K * _D_IN, 2 * _K * _D_IN)  # of the old and the new slice of primes
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Enrol people, revoke their codes, and read a key from known pairs."""
-    draws = 2 if quick else 5
+    size, facts = sizes_of(SIZES, quick)
+    draws = size["draws"]
     rows: list[Row] = []
-    facts: dict[str, Fact] = {}
     for number, scheme in enumerate(_SCHEMES):
         for sigma in _SCALES:
             rates = np.array([_error_rates(scheme, sigma, seed) for seed in range(draws)])
@@ -49,7 +58,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
                 }
             )
         progress(0.4 * (number + 1))
-    keys, more = _read_keys(20 if quick else 100)
+    keys, more = _read_keys(size["read_keys"])
     progress(1.0)
     return Outcome({"revocation": rows, "keys": keys}, facts | more)
 
@@ -188,7 +197,7 @@ CLAIMS = (
         "Section 4.1, privacy",
         "A new prime seed gives an uncorrelated identity from the same biometric.",
         f"{_PEOPLE} synthetic people, two readings each: equal error rate of matching under one "
-        "slice of primes, and of linking codes of two slices, over sigma.",
+        "slice of primes, and of linking codes of two slices, over sigma; draws: {draws}.",
         "Holds if at some sigma matching errs below 0.05 and linking above 0.4; in part if "
         "matching errs below 0.1 there.",
         "uses-privacy",
@@ -204,7 +213,8 @@ CLAIMS = (
         "secret-prime-seed",
         "Section 4.1, privacy",
         "Without prime seed and scaling factor the codes are chaotic.",
-        f"Read slice and scale of random keys from the codes of {_D_IN} small inputs.",
+        f"Read slice and scale of {{read_keys}} random keys from the codes of {_D_IN} small "
+        f"inputs.",
         "Holds if fewer than 1 % of the keys are read; in part if fewer than half.",
         "uses-privacy",
         _secret,

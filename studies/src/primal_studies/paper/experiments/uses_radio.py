@@ -10,7 +10,15 @@ import numpy as np
 
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._draws import base_seed
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._stats import COLORS, fact, grade
 from primal_studies.paper.experiments._parts import panels
 from primal_studies.uses import optics
@@ -27,13 +35,14 @@ _COLORS = dict(zip(_FAMILIES, map(COLORS.get, ("prime", "random", "golden")), st
 _USERS = (8, 16, 32)
 _SCENES = {"synchronous": "matched", "uncoordinated": "mmse"}  # with the receiver that is judged
 _POOL = 4096  # users that may come
+SIZES: Sizes = {"draws": (4, 8), "trials": (500, 2000), "reads": (200, 1000)}
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Take the bit errors from the study of many users, with seeds of this run."""
-    draws, trials = (4, 500) if quick else (8, 2000)
+    size, facts = sizes_of(SIZES, quick)
+    draws, trials = size["draws"], size["trials"]
     rows: list[Row] = []
-    facts: dict[str, Fact] = {}
     for number, name in enumerate(_FAMILIES):
         for scene in _SCENES:
             for users in _USERS:
@@ -53,7 +62,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
                     if receiver == _SCENES[scene]:
                         facts[f"bit errors, {scene}, {name}, {users} users"] = rate
         progress((number + 1) / (len(_FAMILIES) + 1))
-    light, found = _light(draws, 200 if quick else 1000)
+    light, found = _light(draws, size["reads"])
     facts |= found
     make = family("prime").make
     few, many, alone = (make(np.arange(64)), make(np.arange(_POOL)), make(np.array(_POOL - 1)))
@@ -118,8 +127,10 @@ def _dynamic(facts: Mapping[str, Fact]) -> Judgement:
         f"{changed:.0f} codes change as users come; bit errors level with random codes at "
         f"{level['random']} of {len(_USERS)} loads, with Gold codes at {level['gold']}",
         f"Any user's code is made alone, from its number. Wrong bits of 32 users, matched filter: "
-        f"{together[0]:.1%}, random codes {together[1]:.1%}. Where 100,000 devices use the code of "
-        f"their own number, MMSE: {own[0]:.1%}, Gold codes, which then collide, {own[1]:.1%}.",
+        f"{together[0]:.1%}, random codes {together[1]:.1%}. If 100,000 devices each use the "
+        "code of "
+        f"their own number and an MMSE receiver, {own[0]:.1%} of bits are wrong; Gold codes then "
+        f"collide, {own[1]:.1%}.",
     )
 
 
@@ -161,7 +172,7 @@ CLAIMS = (
         "Section 4.1, codebook generation",
         "Codebooks can be regenerated as users come and go, with near-optimal codes.",
         "Codes before and after users come; wrong bits of 8 to 32 users on 63 chips, matched "
-        "filter, as primal study multiuser measures them.",
+        "filter, as primal study multiuser measures them ({trials} trials, draws: {draws}).",
         "Holds if no code changes, each can be made alone, and bit errors are not above those of "
         "Gold codes by half a percent and three standard errors at any load; in part if not above "
         "those of random codes.",
@@ -178,7 +189,8 @@ CLAIMS = (
         "Section 4.4, future research",
         "Optical hardware could process prime frequencies without interference, at high speed.",
         "How often an optical correlator reads codes through phase masks of three bits in noise, "
-        "and their coherence, as primal study optics simulates it.",
+        "and their coherence, as primal study optics simulates it ({reads} codes read, draws: "
+        "{draws}).",
         "Holds if prime codes are read more often than random phases by two percent and three "
         "standard errors; in part if their coherence is lower by two standard errors. Speed is "
         "not judged.",

@@ -14,7 +14,15 @@ from primal.exact import Basis
 from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._draws import generator
-from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._experiment import (
+    Experiment,
+    Fact,
+    Outcome,
+    Progress,
+    Row,
+    Sizes,
+    sizes_of,
+)
 from primal_studies.paper._stats import grade
 from primal_studies.paper.experiments._parts import PALETTE, panels, values_of
 
@@ -24,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "EXPERIMENT"]
 
 _D_IN = 16
+SIZES: Sizes = {"outputs": (1024, 4096), "inputs": (200, 1000)}
+_SPREAD_INPUTS = 500  # whose sizes span four decades
 # Standard deviation of the sine of a uniform phase; below a twentieth of it a feature is dead.
 _ALIVE = 1.0 / math.sqrt(2.0)
 _DEAD_SHARE = 0.05
@@ -39,7 +49,8 @@ _REMEDIES: dict[str, dict[str, Any]] = {
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Measure features with sigma at the edge of wrapping, for every remedy."""
-    D, n = (1024, 200) if quick else (4096, 1000)
+    size, facts = sizes_of(SIZES, quick)
+    D, n = size["outputs"], size["inputs"]
     x = generator().uniform(-1.0, 1.0, (n, _D_IN))
     summary: list[Row] = []
     deviations: list[Row] = []
@@ -49,7 +60,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
         deviations += curve
         progress(0.9 * (number + 1) / len(_REMEDIES))
     tables = {"remedies": summary, "deviations": deviations}
-    facts = _remedy_facts(summary) | _one_input_facts(D) | _norm_facts(D)
+    facts |= _remedy_facts(summary) | _one_input_facts(D) | _norm_facts(D)
     progress(1.0)
     return Outcome(tables, facts)
 
@@ -123,7 +134,8 @@ def _decades(frequencies: np.ndarray) -> float:
 def _norm_facts(D: int) -> dict[str, Fact]:
     """Return what layer normalisation does to inputs whose sizes span four decades."""
     rng = generator(1)
-    x = rng.uniform(-1.0, 1.0, (500, _D_IN)) * 10.0 ** rng.uniform(-2.0, 2.0, (500, 1))
+    x = rng.uniform(-1.0, 1.0, (_SPREAD_INPUTS, _D_IN))
+    x *= 10.0 ** rng.uniform(-2.0, 2.0, (_SPREAD_INPUTS, 1))
     plain = _calibrated(x, D)
     centered = x - x.mean(axis=1, keepdims=True)
     unit = centered / centered.std(axis=1, keepdims=True)
@@ -137,6 +149,7 @@ def _norm_facts(D: int) -> dict[str, Fact]:
 
     kept = (unit @ table.T).var() / (sized @ table.T).var()
     return {
+        "spread_inputs": Fact(_SPREAD_INPUTS),
         "decades of phase between inputs, plain": Fact(decades(x)),
         "decades of phase between inputs, layer norm": Fact(decades(unit)),
         "share of phase variance kept by layer norm": Fact(float(kept)),
@@ -163,8 +176,9 @@ def _vanishes(facts: Mapping[str, Fact]) -> Judgement:
     return Judgement(
         grade(first < 0.05, first < 0.2),
         f"first feature {first:.3f} of the last, {dead:.1%} of frequencies dead",
-        f"With sigma at the edge of wrapping the first sine varies by {first:.3f} of the last one. "
-        f"Frequencies crowd at the top, so this befalls {dead:.1%} of them.",
+        f"With sigma at the edge of wrapping and D = {facts['outputs']} the first sine varies by "
+        f"{first:.3f} of the last one. Most frequencies are close to the largest, so only "
+        f"{dead:.1%} of them are dead.",
     )
 
 
@@ -225,7 +239,8 @@ EXPERIMENT = Experiment(
     "Low-frequency vanishing (Limitations)",
     "With sigma small enough that no phase wraps, the first frequencies hardly move. Here sigma is "
     f"set to that edge for uniform inputs of dimension {_D_IN}, with the remedies tried: "
-    "one sigma for each frequency, primes on a logarithmic scale, and layer normalisation.",
+    "one sigma for each frequency, primes on a logarithmic scale, and layer normalization. D is "
+    "{outputs:,}, with {inputs:,} inputs.",
     run,
     draw,
 )
@@ -235,7 +250,9 @@ CLAIMS = (
         "low-frequency-vanishing",
         "Section 4.3, limitations",
         "With sigma small enough for the largest prime, the first features are dead.",
-        "Standard deviation of the sine of the first frequency over that of the last, D = 4096.",
+        "Standard deviation of the sine of the first frequency over that of the last, D = "
+        "{outputs}, "
+        "{inputs:,} inputs.",
         "Holds below 0.05; in part below 0.2.",
         "vanishing",
         _vanishes,
@@ -250,7 +267,7 @@ CLAIMS = (
         "Section 4.3, limitations",
         "One sigma for each frequency levels the bandwidth, so that no feature vanishes.",
         "Standard deviation of the first feature over the last, and dead features, before and "
-        "after.",
+        "after; D = {outputs}, {inputs:,} inputs.",
         "Holds if none is dead and the first feature is within 10 % of the last; in part if none "
         "is dead.",
         "vanishing",
@@ -266,7 +283,8 @@ CLAIMS = (
         "log-spaced-primes",
         "Section 4.3, dynamic range",
         "Primes sampled on a logarithmic scale compress the dynamic range.",
-        f"Decades between the shortest and the longest row of W, for d = 1 and {_D_IN}.",
+        f"Decades between the shortest and the longest row of W, for d = 1 and {_D_IN}, D = "
+        f"{{outputs}}.",
         "Holds if they shrink by 10 % in both cases; in part if in one.",
         "vanishing",
         _log_primes,
@@ -279,7 +297,9 @@ CLAIMS = (
         "layer-normalisation",
         "Section 4.3, limitations",
         "Layer normalisation of x bounds the phases.",
-        "Decades between the largest phases of inputs whose sizes span four decades.",
+        "Decades between the largest phases of {spread_inputs} inputs whose sizes span four "
+        "decades, "
+        "D = {outputs}.",
         "Holds if their number halves; in part if it falls by 10 %.",
         "vanishing",
         _layer_norm,
