@@ -22,6 +22,7 @@ HEAVY = {
 GROUND = {
     *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_parallel"),
     "_specs",
+    "_arithmetic",
 }
 LEAVES = {"sklearn", "torch", "hdc", "edge", "privacy"}
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from primal.exact import floor_roots, prime_slice, unit_fractions
+from primal._arithmetic import unit_fractions
+from primal.exact import floor_roots, prime_slice
 
 # Numbers are fractions of M sqrt(p), with one prime p for each; frequencies use another M.
 _MULTIPLIER = 1_048_589.0

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from primal._parallel import row_blocks
 from primal.errors import MisfitWarning, NotInvertibleError
-from primal.exact import Basis, HadamardTable, row_blocks
+from primal.exact import Basis, HadamardTable
 
 _BLOCK_ENTRIES = 1 << 19
 

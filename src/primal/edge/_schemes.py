@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from primal._checks import require_memory
+from primal._parallel import row_blocks
 from primal.errors import ParameterError
-from primal.exact import FREQUENCY_BITS, HadamardTable, Table, round_turns, row_blocks, word_turns
+from primal.exact import FREQUENCY_BITS, HadamardTable, Table, round_turns, word_turns
 
 ROUNDING = 2.0**-33  # of a phase, in turns
 

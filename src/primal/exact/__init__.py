@@ -3,12 +3,6 @@
 NumPy is the reference; the C core computes the same bits.
 """
 
-from primal.exact._arithmetic import LEGENDRE_8 as LEGENDRE_8
-from primal.exact._arithmetic import exp as exp
-from primal.exact._arithmetic import fold_sum as fold_sum
-from primal.exact._arithmetic import log as log
-from primal.exact._arithmetic import normal_quantile as normal_quantile
-from primal.exact._arithmetic import unit_fractions as unit_fractions
 from primal.exact._basis import BASES as BASES
 from primal.exact._basis import BASIS_VERSION as BASIS_VERSION
 from primal.exact._basis import Basis
@@ -36,7 +30,6 @@ from primal.exact._hadamard import Table as Table
 from primal.exact._hadamard import transform as transform
 from primal.exact._increments import floor_roots as floor_roots
 from primal.exact._increments import increments
-from primal.exact._lattice import lattice_points as lattice_points
 from primal.exact._laws import mixture_scales as mixture_scales
 from primal.exact._laws import prime_entries as prime_entries
 from primal.exact._native import NativeEngine as NativeEngine
@@ -49,7 +42,6 @@ from primal.exact._primes import primes
 from primal.exact._reference import LARGEST_UNSURE as LARGEST_UNSURE
 from primal.exact._reference import Finish as Finish
 from primal.exact._reference import NumpyEngine as NumpyEngine
-from primal.exact._reference import row_blocks as row_blocks
 from primal.exact._reference import wave_columns as wave_columns
 from primal.exact._reference import write_features as write_features
 from primal.exact._root_tables import root_table as root_table

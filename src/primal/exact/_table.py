@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from primal._arithmetic import fold_sum
 from primal._lazy import cached_property
-from primal.exact._arithmetic import fold_sum
 from primal.exact._digits import (
     FREQUENCY_BITS,
     DigitWidths,

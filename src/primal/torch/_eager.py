@@ -11,7 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from primal.exact import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64, row_blocks
+from primal._parallel import row_blocks
+from primal.exact import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64
 from primal.torch import _hadamard, _integers
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import round_turns
