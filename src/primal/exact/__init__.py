@@ -25,7 +25,7 @@ from primal.exact._engine import ENGINES as ENGINES
 from primal.exact._engine import compiled_core as compiled_core
 from primal.exact._engine import engine as engine
 from primal.exact._engine import installed_engines
-from primal.exact._hadamard import HadamardTable as HadamardTable
+from primal.exact._hadamard import HadamardTable
 from primal.exact._hadamard import Table as Table
 from primal.exact._hadamard import transform as transform
 from primal.exact._increments import floor_roots as floor_roots
@@ -34,8 +34,7 @@ from primal.exact._laws import mixture_scales as mixture_scales
 from primal.exact._laws import prime_entries as prime_entries
 from primal.exact._native import NativeEngine as NativeEngine
 from primal.exact._native import native_engine as native_engine
-from primal.exact._phases import pack, static_turns, unpack
-from primal.exact._phases import round_turns as round_turns
+from primal.exact._phases import pack, round_turns, static_turns, unpack
 from primal.exact._primes import LARGEST_COUNT as LARGEST_COUNT
 from primal.exact._primes import prime_slice as prime_slice
 from primal.exact._primes import primes
@@ -54,23 +53,21 @@ from primal.exact._spacing import USUAL_BASE as USUAL_BASE
 from primal.exact._spacing import block_increments as block_increments
 from primal.exact._spacing import require_blocks as require_blocks
 from primal.exact._spacing import spaced_increments
-from primal.exact._stretch import frequency_increments as frequency_increments
-from primal.exact._stretch import stretched_frequencies as stretched_frequencies
-from primal.exact._table import FrequencyTable as FrequencyTable
-from primal.exact._waves import Cosine32 as Cosine32
-from primal.exact._waves import Cosine64 as Cosine64
-from primal.exact._waves import Sine32 as Sine32
-from primal.exact._waves import Sine64 as Sine64
+from primal.exact._table import FrequencyTable
+from primal.exact._waves import Octant32 as Octant32
+from primal.exact._waves import Octant64 as Octant64
 from primal.exact._waves import waves
-from primal.exact._word_turns import word_turns as word_turns
 
 # The other names are for other subpackages.
 __all__ = [
     "Basis",
+    "FrequencyTable",
+    "HadamardTable",
     "increments",
     "installed_engines",
     "pack",
     "primes",
+    "round_turns",
     "spaced_increments",
     "static_turns",
     "unpack",

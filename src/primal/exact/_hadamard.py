@@ -31,7 +31,7 @@ from primal._lazy import cached_property
 from primal.exact._laws import chi_lengths, mixture_scales
 from primal.exact._primes import prime_slice
 from primal.exact._root_tables import scrambled_fractions
-from primal.exact._table import FrequencyTable
+from primal.exact._table import FrequencyTable, Limits
 
 # Degrees of the mixtures whose rows have other lengths, see `mixture_scales`; 0 for the Gaussian
 # kernel.
@@ -49,7 +49,7 @@ _LEAST_ROWS = 64
 _MINUS, _PLUS = ~np.uint64(0), np.uint64(0)
 
 
-class HadamardTable:
+class HadamardTable(Limits):
     """What engines need of the basis: signs, row factors and a scale.
 
     Parameters
@@ -135,6 +135,18 @@ class HadamardTable:
         low = np.where(minus, ~low + np.uint64(1), low)
         return np.where(minus, ~high + (low == 0), high), low
 
+    @staticmethod
+    def word_turns(words: np.ndarray, signs: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """Return k_j (H S3 H S2 H S1 X)_j for words X (n, d), of all rows of the blocks.
+
+        All arguments are unsigned integers of the same type, in which sums wrap.
+        """
+        padded = np.zeros((len(words), signs.shape[1]), dtype=words.dtype)
+        padded[:, : words.shape[1]] = words
+        first = transform(_signed(padded, signs[0]))[:, None]
+        turns = transform(_signed(transform(_signed(first, signs[1::2])), signs[2::2]))
+        return turns.reshape(len(words), -1) * factors
+
     @cached_property
     def float_signs(self) -> np.ndarray:
         """The signs as +1.0 and -1.0."""
@@ -209,7 +221,7 @@ class HadamardTable:
         return self.dense.l1_norms
 
     @cached_property
-    def largest_l1_norm(self) -> float:
+    def largest_l1_norm(self) -> float:  # type: ignore[bad-override]
         """No less than that of any row, without the matrix: rows have length factor m**1.5 c."""
         return math.sqrt(self.shape[1]) * self.m**1.5 * float(self.factors.max()) * self.scale
 
@@ -235,6 +247,10 @@ def transform(rows: np.ndarray) -> np.ndarray:
         np.subtract(pairs[:, 0], pairs[:, 1], out=rows[:, 1])
         half *= 2
     return rows.reshape(shape)
+
+
+def _signed(words: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    return (words ^ signs) - signs
 
 
 def _rounds(rows: np.ndarray, signs: np.ndarray) -> np.ndarray:

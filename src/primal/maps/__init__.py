@@ -35,6 +35,7 @@ from primal.maps._kernels import kernel_basis as kernel_basis
 from primal.maps._kernels import resolved_basis as resolved_basis
 from primal.maps._sigma import choose_sigma
 from primal.maps._static import StaticPrime
+from primal.maps._stretch import stretched_frequencies as stretched_frequencies
 
 # The other names are for other subpackages.
 __all__ = [

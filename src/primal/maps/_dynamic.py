@@ -33,10 +33,9 @@ from primal.errors import (
     PhaseWrapWarning,
 )
 from primal.exact import (
-    LARGEST_FAST_LOG2_TURNS,
-    LARGEST_LOG2_TURNS,
     Basis,
     Finish,
+    FrequencyTable,
     HadamardTable,
     engine,
     wave_columns,
@@ -135,7 +134,7 @@ class DynamicPrime(Specified):
         self._layer_norm = flag("layer_norm", layer_norm)
         self._basis = basis
         fast = self._precision == "fast"
-        self._log2_limit = LARGEST_FAST_LOG2_TURNS if fast else LARGEST_LOG2_TURNS
+        self._log2_limit = FrequencyTable.fast_log2_turns if fast else FrequencyTable.log2_turns
         return self
 
     d = read_only[int]("_basis.d", "Number of inputs.")

@@ -25,7 +25,7 @@ from primal._parallel import single_threaded_blas
 from primal._specs import Specified, spec_digest, spec_fields
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.exact import Finish, increments, prime_entries, prime_slice, round_turns, static_turns
+from primal.exact import Finish, increments, prime_entries, primes, round_turns, static_turns
 from primal.maps._choice import Choice
 from primal.maps._common import (
     LARGEST_AMPLITUDE,
@@ -194,7 +194,7 @@ class KernelPrime(Specified):
         width = self.width
         if width is None:
             width = implied_widths(self.kernel, np.array(self.gamma), self.d)
-        drawn = prime_slice(_FIRST_DRAWN, _FIRST_DRAWN + SCORED_ROWS * (self.d + 1))
+        drawn = primes(SCORED_ROWS * (self.d + 1), start=_FIRST_DRAWN)
         points = prime_entries(drawn).reshape(SCORED_ROWS, self.d + 1)
         together = np.broadcast_to(points[:, -1:], (SCORED_ROWS, self.d))
         laws = (points[:, :-1] * np.array(width), together * np.array(width))

@@ -24,7 +24,7 @@ from primal._checks import raised_as, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
-from primal.exact import BASIS_VERSION, LARGEST_LOG2_TURNS, Basis, FrequencyTable, HadamardTable
+from primal.exact import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
 from primal.maps import KernelBasis, StaticPrime
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import TableTensors
@@ -78,7 +78,7 @@ class SharedTable:
     @property
     def x_limit(self) -> float:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
-        return 2.0**LARGEST_LOG2_TURNS / max(self.rows.largest_l1_norm, 2.0**-900)
+        return self.rows.largest_input
 
     @property
     def transform(self) -> HadamardTable | None:
