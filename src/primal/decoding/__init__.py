@@ -6,7 +6,6 @@ from primal.decoding._linear import LinearInverse as LinearInverse
 from primal.decoding._linear import Regime
 from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
-from primal.decoding._linear import warn_of_erased as warn_of_erased
 from primal.decoding._matrix import MatrixPlan, plan_matrix
 from primal.decoding._model import least_noise_turns as least_noise_turns
 from primal.decoding._phases import SHORTEST_WAVE as SHORTEST_WAVE

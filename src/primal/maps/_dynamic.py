@@ -23,8 +23,6 @@ from primal.decoding import (
     make_plan,
     measure_regime,
     no_wrap_bound,
-    phases_of,
-    warn_of_erased,
 )
 from primal.errors import (
     ConditioningWarning,
@@ -226,9 +224,7 @@ class DynamicPrime(Specified):
         """
         inverse = self._inverse
         cos, sin = wave_columns(wave_array("z", z, last=self.D), self._layout)
-        x = inverse(phases_of(cos, sin))
-        warn_of_erased(x, stacklevel=2)
-        return x
+        return inverse.of_waves(cos, sin)
 
     def decode_plan(
         self,

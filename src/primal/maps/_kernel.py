@@ -23,7 +23,7 @@ from primal._checks import (
 from primal._lazy import cached_property, frozen
 from primal._parallel import single_threaded_blas
 from primal._specs import Specified, spec_digest, spec_fields
-from primal.decoding import LinearInverse, phases_of, warn_of_erased
+from primal.decoding import LinearInverse
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.exact import Finish, increments, prime_entries, primes, round_turns, static_turns
 from primal.maps._choice import Choice
@@ -296,18 +296,15 @@ class KernelPrime(Specified):
             cos, sin = Z[..., :k], Z[..., -k:]  # an odd D has one more cosine between them
         else:
             cos, sin = Z[..., 0 : 2 * k : 2], Z[..., 1 : 2 * k : 2]
-        phases = phases_of(cos, sin)
-        middle = np.zeros(self.d)
+        point, middle = np.zeros(self.d), None
         if around is not None:
-            middle = self._point("around", around)
-            self._require_phases("around", middle)
-            phases = phases - self.basis.table.product(self._scaled(middle)[None])[0, :k]
-            phases -= np.rint(phases)
-        x = inverse(phases)
+            point = self._point("around", around)
+            self._require_phases("around", point)
+            middle = self.basis.table.product(self._scaled(point)[None])[0, :k]
+        x = inverse.of_waves(cos, sin, middle)
         if self.input_scales is not None:
             x /= self.input_scales
-        warn_of_erased(x, stacklevel=2)
-        return x + middle
+        return x + point
 
     def decode_plan(self, *, prior: Any, **options: Any) -> DecodePlan:
         """Return a plan that recovers x also where phases wrap; see `DynamicPrime.decode_plan`.
