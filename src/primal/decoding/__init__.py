@@ -1,4 +1,11 @@
-"""From features back to x, and certificates of when that is possible."""
+"""From features back to x, and certificates of when that is possible.
+
+_internal
+---------
+For other subpackages, not for users: `LinearInverse`, `PositionDecoder`, `SHORTEST_WAVE`,
+`chi_squared_limit`, `have_phases`, `least_noise_turns`, `make_plan`, `measure_regime`,
+`no_wrap_bound`, `noise_turns`, `phases_of`, `position_decoder`, `promised_chance`.
+"""
 
 from primal.decoding._bounds import chi_squared_limit as chi_squared_limit
 from primal.decoding._certificate import DecodingCertificate
