@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -447,7 +446,7 @@ class KernelPrime(Specified):
             raise NotInvertibleError("decoding needs D >= 2 d, got D = 1: use a larger D.")
         if k < basis.n_frequencies:  # the last sine is missing
             sigma = basis.sigma[:k] if isinstance(basis.sigma, tuple) else basis.sigma
-            basis = replace(basis, n_frequencies=k, sigma=sigma)
+            basis = basis._with(n_frequencies=k, sigma=sigma)
         return LinearInverse(basis)
 
     def _point(self, name: str, value: object) -> np.ndarray:

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from copy import copy
 from functools import lru_cache
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -68,7 +68,7 @@ class SharedTable:
             return FrequencyTable.from_floats(source)
         if (first, last) == (0, source.n_frequencies):
             return source.table
-        table = replace(source).table  # of a copy: a part does not keep the whole table
+        table = copy(source).table  # of a copy: a part does not keep the whole table
         if isinstance(table, HadamardTable):
             return table.rows(first, last)
         return FrequencyTable(
