@@ -148,6 +148,9 @@ ROOMS: dict[str, Room] = {
         },
         calls={"Basis.grow": {"n_frequencies": 16}},
         instances={"Basis": lambda: _MAP.basis},
+        excluded=dict.fromkeys(
+            ("FrequencyTable", "HadamardTable"), "a basis makes tables, of arrays it has checked"
+        ),
     ),
     "primal.maps": Room(
         {

@@ -8,7 +8,7 @@ For other subpackages, not for users: `BASES`, `BASIS_VERSION`, `BLOCK_SCALE`, `
 `ENGINES`, `Finish`, `GRIDS`, `LARGEST_COUNT`, `LARGEST_UNSURE`, `N_BLOCKS`, `Octant32`,
 `Octant64`, `SPACINGS`, `USUAL_BASE`, `auto_basis`, `block_increments`, `compiled_core`,
 `digit_units`, `digit_widths`, `engine`, `floor_roots`, `mixture_scales`, `prime_entries`,
-`require_blocks`, `root_table`, `row_exponents`, `wave_columns`, `write_features`.
+`require_blocks`, `root_table`, `row_exponents`, `transform`, `wave_columns`, `write_features`.
 """
 
 from primal.exact._basis import BASES as BASES
@@ -24,6 +24,7 @@ from primal.exact._engine import compiled_core as compiled_core
 from primal.exact._engine import engine as engine
 from primal.exact._engine import installed_engines
 from primal.exact._hadamard import HadamardTable
+from primal.exact._hadamard import transform as transform
 from primal.exact._increments import floor_roots as floor_roots
 from primal.exact._increments import increments
 from primal.exact._laws import mixture_scales as mixture_scales

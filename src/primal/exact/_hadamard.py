@@ -64,6 +64,13 @@ class HadamardTable(Limits):
         All bits set where the sign is minus; S1, S2_0, S3_0, S2_1, ...; becomes read-only.
     factors : ndarray of shape (n_blocks m,), dtype=uint64
         k_j; zero past the last frequency; becomes read-only.
+
+    Examples
+    --------
+    >>> from primal.exact import Basis
+    >>> table = Basis("hadamard", 100, 256).table
+    >>> table.shape, table.m, table.n_blocks
+    ((256, 100), 128, 2)
     """
 
     def __init__(

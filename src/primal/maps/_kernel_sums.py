@@ -95,10 +95,16 @@ class KernelSum(Frozen):
     In the place of the name of a kernel in :class:`primal.KernelPrime` and the ``PrimeFeatures`` of
     scikit-learn and PyTorch.
 
-    Attributes
+    Parameters
     ----------
     terms : tuple of (float, tuple of Part)
         What each product of parts is multiplied by, and the parts.
+
+    Examples
+    --------
+    >>> from primal.maps import on
+    >>> on(0) + 0.5 * on([1, 2], "matern32", 2.0)
+    on([0], 'rbf', 1.0) + 0.5 * on([1, 2], 'matern32', 2.0)
     """
 
     _names = ("terms",)

@@ -6,7 +6,7 @@ caller, and ctypes releases the interpreter lock during a call.
 
 _internal
 ---------
-For other subpackages, not for users: `Core`, `address`.
+For other subpackages, not for users: `Core`, `address`, `core`.
 """
 
 from __future__ import annotations
