@@ -1,4 +1,4 @@
-"""What the arguments of a ``KernelPrime`` mean: its typed design, with "auto" decided."""
+"""The typed design that the arguments of a ``KernelPrime`` mean, with "auto" decided."""
 
 from __future__ import annotations
 
