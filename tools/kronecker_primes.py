@@ -27,8 +27,8 @@ import click
 import numpy as np
 
 import primal
+from primal._arithmetic import normal_quantile, unit_fractions
 from primal.exact import static_turns
-from primal.exact._arithmetic import normal_quantile, unit_fractions
 from primal.exact._laws import KRONECKER_PRIMES
 
 ROWS = (32, 64, 128, 256, 512)

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
+from primal._arithmetic import normal_quantile
 from primal.decoding import noise_turns, plan_matrix
-from primal.exact import normal_quantile
 from primal.privacy import Key, KeyedPrime, _evaluate, evaluate
 from primal.privacy._keys import uniform
 from primal.privacy._lattice_attacks import data_prior

@@ -1,11 +1,11 @@
-"""One pool of threads for kernels that release the interpreter lock.
+"""Blocks of rows, and one pool of threads for kernels that release the interpreter lock.
 
 Each thread makes its own matrix products, so the BLAS library must not start threads of its
 own meanwhile: they would spin on the processors that ours need (seen: ten times slower).
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -18,6 +18,9 @@ from primal.errors import EngineError
 
 _pool: ThreadPoolExecutor | None = None
 _PIECES_PER_THREAD = 8
+# Entries of one block of rows that stays in cache; the largest of the few temporaries that a block
+# takes has eight bytes for each.
+_BLOCK_ENTRIES = 1 << 16
 
 
 def n_threads() -> int:
@@ -40,6 +43,13 @@ def n_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def row_blocks(n_rows: int, n_columns: int, n_entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
+    """Yield slices of rows that hold about `n_entries` entries each, and a row at least."""
+    step = max(1, n_entries // max(1, n_columns))
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
 
 
 def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -124,6 +124,34 @@ class Specified:
 
     def __hash__(self) -> int:
         return hash(tuple(self._fields().items()))
+
+
+class Frozen(Specified):
+    """An object whose attributes are set once; those in `_names` are its spec."""
+
+    _names: ClassVar[tuple[str, ...]]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__}.{name} cannot be changed: make a new object."
+            )
+        super().__setattr__(name, value)
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._names}
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        return cls(**spec_fields(cls.__name__, fields, cls._names))
+
+    def _with(self, **changes: object) -> Self:
+        """Return the same object with other values of some fields."""
+        return type(self)(**(self._fields() | changes))
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{name}={value!r}" for name, value in self._fields().items())
+        return f"{type(self).__name__}({listed})"
 
 
 def spec_fields(kind: str, fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

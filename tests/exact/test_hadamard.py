@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import primal
-from primal.exact import Basis, Finish, HadamardTable, engine, installed_engines, transform
+from primal.exact import Basis, Finish, HadamardTable, engine, installed_engines
+from primal.exact._hadamard import transform
 
 
 @pytest.fixture(params=installed_engines())

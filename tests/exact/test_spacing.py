@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import primal
 from primal.errors import PrimalError
-from primal.exact import spaced_increments, stretched_frequencies
+from primal.exact import spaced_increments
 from primal.exact._spacing import _grid_primes
+from primal.maps import stretched_frequencies
 
 
 class TestSpacing:

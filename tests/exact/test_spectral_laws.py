@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from primal._arithmetic import unit_fractions
 from primal.exact import Basis
-from primal.exact._arithmetic import unit_fractions
 from primal.exact._laws import LAWS, cauchy_quantile, laplace_quantile, mixture_scales
 
 U = unit_fractions(

@@ -145,9 +145,9 @@ def test_coefficients_come_from_the_fit():
         else:
             integers.append(tuple(map(int, re.findall(r"\d+", line.partition("]")[0]))))
     assert fitted == {
-        "float32 sine": list(definition.Sine32.coefficients),
-        "float32 cosine": list(definition.Cosine32.coefficients),
-        "float64 sine": list(definition.Sine64.coefficients),
-        "float64 cosine": list(definition.Cosine64.coefficients),
+        "float32 sine": list(definition.Octant32.sine),
+        "float32 cosine": list(definition.Octant32.cosine),
+        "float64 sine": list(definition.Octant64.sine),
+        "float64 cosine": list(definition.Octant64.cosine),
     }
     assert integers == [COSINE, SINE]  # of chips

@@ -31,7 +31,7 @@ from torch_conformance import TorchConformance, bits, numpy_map  # noqa: E402
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
-from primal.exact import LARGEST_LOG2_TURNS  # noqa: E402
+from primal.exact._digits import LARGEST_LOG2_TURNS  # noqa: E402
 
 
 class HadamardKernels:

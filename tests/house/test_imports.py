@@ -21,7 +21,7 @@ HEAVY = {
 }
 GROUND = {
     *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_parallel"),
-    *("_specs", "_sums"),
+    *("_arithmetic", "_specs", "_sums"),
 }
 LEAVES = {"sklearn", "torch", "arrow", "hdc", "edge", "privacy"}
 
@@ -138,6 +138,56 @@ def test_imports_point_downwards_and_through_doors(module):
     assert module.split(".")[1] in {*GROUND, *ALLOWED}, "docs/architecture.md lacks the room"
     path = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
     assert forbidden_imports(path.read_text(encoding="utf-8"), module) == []
+
+
+def internal_names(room: str) -> set[str]:
+    """Names that a room keeps for other rooms, from the section `_internal` of its docstring."""
+    source = (PACKAGE / room / "__init__.py").read_text(encoding="utf-8")
+    _, _, section = (ast.get_docstring(ast.parse(source)) or "").partition("\n_internal\n")
+    return set(re.findall(r"`(\w+)`", section))
+
+
+def listed_names(room: str) -> set[str]:
+    for node in ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8")).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and target.id == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def unlisted_imports(source: str, module: str) -> list[str]:
+    """What a module imports from another room that is neither public nor kept for other rooms."""
+    wrong = []
+    for name in sorted(imported_modules(source, module)):
+        _, room, found, *_ = [*name.split("."), "", ""]
+        own = room in GROUND | {module.split(".")[1]}
+        if own or not found or not (PACKAGE / room).is_dir():
+            continue
+        public_module = (PACKAGE / room / f"{found}.py").exists()
+        if not public_module and found not in listed_names(room) | internal_names(room):
+            wrong.append(name)
+    return wrong
+
+
+@pytest.mark.parametrize("module", list(modules()))
+def test_only_names_for_other_rooms_are_imported(module):
+    path = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
+    assert unlisted_imports(path.read_text(encoding="utf-8"), module) == []
+
+
+def test_the_check_of_names_can_fail():
+    assert "engine" in internal_names("exact")
+    assert unlisted_imports("from primal.exact import engine, waves", "primal.maps._x") == []
+    source = "from primal.exact import rounded_turns"
+    assert unlisted_imports(source, "primal.maps._x") == ["primal.exact.rounded_turns"]
+
+
+@pytest.mark.parametrize("room", sorted({*ALLOWED} - {"_selftest", "cli", "torch", "sklearn"}))
+def test_names_for_other_rooms_exist_and_are_not_public(room):
+    package = importlib.import_module(f"primal.{room}")
+    kept = internal_names(room)
+    assert [name for name in kept if not hasattr(package, name)] == []
+    assert not kept & listed_names(room)
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ def test_one_unit_in_the_last_place_more_is_too_much(basis, margin):
     found = choose_sigma(x, D=64, basis=basis, margin=margin)
 
     def peak(sigma):
-        parts = object.__new__(DynamicPrime)._keep(Basis(basis, 5, 32, sigma), "block", "exact")
-        return parts.regime(x).peak_turns
+        m = DynamicPrime(5, 64, sigma, basis=Basis(basis, 5, 32, sigma))
+        return m.regime(x).peak_turns
 
     assert peak(found.sigma) == found.peak_turns < 0.5 - margin
     assert peak(math.nextafter(found.sigma, math.inf)) >= 0.5 - margin

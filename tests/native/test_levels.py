@@ -10,7 +10,8 @@ from engine_conformance import EngineConformance, basis_of, bits, mixed_rows, po
 import primal
 from primal import native
 from primal.decoding import _compiled, _kernels
-from primal.exact import BASES, Finish, HadamardTable, engine, native_engine
+from primal.exact import BASES, Finish, HadamardTable, engine
+from primal.exact._native import native_engine
 
 LEVELS = native.levels() or ("none",)
 

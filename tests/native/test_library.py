@@ -75,7 +75,7 @@ from pathlib import Path
 from primal import native
 native.PATH = Path(sys.argv[1])
 native._loaded.__wrapped__.__defaults__ = (native.PATH,)
-from primal.exact import native_engine
+from primal.exact._native import native_engine
 import primal._selftest as selftest
 assert native.levels(), native.reason()
 for level in native.levels():

@@ -147,14 +147,21 @@ ROOMS: dict[str, Room] = {
             "increments": _INCREMENTS,
             "positions": np.arange(3, dtype=np.uint64),
             "codes": exact.pack(_TURNS, 8),
+            "other": _MAP.basis,
             "n_bits": 8,
             "k": 8,
             "frequencies": [0.4, 0.1],
             "factor": 2.0,
             "trained_length": 64,
         },
-        calls={"Basis.grow": {"n_frequencies": 16}},
+        calls={
+            "Basis.grow": {"n_frequencies": 16},
+            "round_turns": {"turns": _TURNS.astype(np.uint64)},
+        },
         instances={"Basis": lambda: _MAP.basis},
+        excluded=dict.fromkeys(
+            ("FrequencyTable", "HadamardTable"), "a basis makes tables, of arrays it has checked"
+        ),
     ),
     "primal.maps": Room(
         {

@@ -11,11 +11,11 @@ import click
 import numpy as np
 
 from primal._files import npy_header, written_whole
+from primal._parallel import row_blocks
 from primal.cli._common import json_option, progress_bar
 from primal.codebooks import KINDS, Codebook, bounds, predict_coherence
 from primal.codebooks import codebook as make_codebook
 from primal.errors import ParameterError, PrimalError
-from primal.exact import row_blocks
 
 _ENTRIES_AT_ONCE = 1 << 24
 _FIELD = click.option(

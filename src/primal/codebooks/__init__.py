@@ -2,6 +2,10 @@
 
 :func:`codebook` makes one with a certificate; :mod:`bounds` says what nobody can beat;
 :func:`predict_coherence` estimates the coherence to expect; the metrics measure any codes.
+
+_internal
+---------
+For other subpackages, not for users: `KINDS`.
 """
 
 from primal.codebooks import bounds
@@ -12,7 +16,6 @@ from primal.codebooks._metrics import gram_statistics, toeplitz_statistics
 from primal.codebooks._predict import predict_coherence
 from primal.codebooks._toeplitz import lag_cosines as lag_cosines
 
-# The other names are for other subpackages.
 __all__ = [
     "Codebook",
     "bounds",

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from primal._parallel import row_blocks
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import bases_energy, rms_from_energy
 from primal.errors import ParameterError
-from primal.exact import row_blocks
 
 # 2**16 dimensions: the largest for which tables stay small and quick to make.
 _LARGEST_M = 16

@@ -21,13 +21,13 @@ from primal._checks import (
     whole_number,
 )
 from primal._lazy import cached_property, frozen
+from primal._parallel import row_blocks
 from primal._specs import make_spec, spec_fields
 from primal.codebooks import bounds
 from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification
 from primal.codebooks._metrics import gram_statistics
 from primal.codebooks._numbers import scrambled
 from primal.errors import DataError, ParameterError, SpecError
-from primal.exact import row_blocks
 
 _DTYPES = {"real": ("float32", "float64"), "complex": ("complex64", "complex128")}
 # Phases in 64 bits and what becomes of them, while a code is made.

@@ -12,21 +12,14 @@ import numpy as np
 
 from primal._checks import even_dimension, one_of, whole_number
 from primal._lazy import frozen
+from primal._parallel import row_blocks
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook, check_sizes
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._numbers import is_prime
 from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
 from primal.errors import ParameterError, SpecError
-from primal.exact import (
-    engine,
-    floor_roots,
-    prime_slice,
-    round_turns,
-    row_blocks,
-    static_turns,
-    waves,
-)
+from primal.exact import engine, floor_roots, primes, round_turns, static_turns, waves
 
 # What becomes of the phases of a code: cosines and sines with one code for each position; one
 # complex number for each phase; or two real codes for each position, z and i z.
@@ -140,8 +133,8 @@ class Static(PrimeCodes):
 
     def __init__(self, N: int, D: int, field: str, start: int = 0) -> None:
         self.start = whole_number("start", start)
-        primes = prime_slice(self.start, self.start + _n_primes(D, field))
-        super().__init__(N, D, field, primes)
+        own = primes(_n_primes(D, field), start=self.start)
+        super().__init__(N, D, field, own)
 
     def grow(self, *, N: int | None = None, D: int | None = None) -> Codebook:
         N, D = check_sizes(self.N if N is None else N, self.D if D is None else D)

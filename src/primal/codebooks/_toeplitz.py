@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from primal._checks import fixed_point, require_memory, require_work, whole_number
+from primal._parallel import row_blocks
 from primal.errors import DataError
-from primal.exact import row_blocks, waves
+from primal.exact import waves
 
 # Lags in one block; a block and its factors take a few tens of bytes for each.
 _BLOCK_LAGS = 1 << 20

@@ -1,4 +1,11 @@
-"""From features back to x, and certificates of when that is possible."""
+"""From features back to x, and certificates of when that is possible.
+
+_internal
+---------
+For other subpackages, not for users: `LinearInverse`, `PositionDecoder`, `SHORTEST_WAVE`,
+`chi_squared_limit`, `have_phases`, `least_noise_turns`, `make_plan`, `measure_regime`,
+`no_wrap_bound`, `noise_turns`, `phases_of`, `position_decoder`, `promised_chance`.
+"""
 
 from primal.decoding._bounds import chi_squared_limit as chi_squared_limit
 from primal.decoding._certificate import DecodingCertificate
@@ -6,7 +13,6 @@ from primal.decoding._linear import LinearInverse as LinearInverse
 from primal.decoding._linear import Regime
 from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
-from primal.decoding._linear import warn_of_erased as warn_of_erased
 from primal.decoding._matrix import MatrixPlan, plan_matrix
 from primal.decoding._model import least_noise_turns as least_noise_turns
 from primal.decoding._phases import SHORTEST_WAVE as SHORTEST_WAVE

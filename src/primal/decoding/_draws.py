@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from primal.exact import floor_roots, prime_slice, unit_fractions
+from primal._arithmetic import unit_fractions
+from primal.exact import increments
 
 # Numbers are fractions of M sqrt(p), with one prime p for each; frequencies use another M.
 _MULTIPLIER = 1_048_589.0
@@ -10,5 +11,5 @@ _MULTIPLIER = 1_048_589.0
 
 def fractions(n: int, columns: int) -> np.ndarray:
     """Return numbers that are spread evenly over (0, 1) and unrelated, float64 (n, columns)."""
-    turns = floor_roots(prime_slice(0, n * columns), _MULTIPLIER, 56) << np.uint64(8)
+    turns = increments(n * columns, sigma=_MULTIPLIER)
     return unit_fractions(turns).reshape(n, columns)

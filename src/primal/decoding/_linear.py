@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from primal._parallel import row_blocks
+from primal.decoding._phases import phases_of
 from primal.errors import MisfitWarning, NotInvertibleError
-from primal.exact import Basis, HadamardTable, row_blocks
+from primal.exact import Basis, HadamardTable
 
 _BLOCK_ENTRIES = 1 << 19
 
@@ -101,6 +103,21 @@ class LinearInverse:
         else:
             self._matrix = pseudoinverse(basis).T
             self.gain = np.linalg.norm(self._matrix, axis=0)
+
+    def of_waves(
+        self, cos: np.ndarray, sin: np.ndarray, middle: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return x from waves (..., k) of phases that lie within half a turn of `middle` (k,).
+
+        NaN, with a MisfitWarning in the name of the caller's caller, where a wave has no phase.
+        """
+        phases = phases_of(cos, sin)
+        if middle is not None:
+            phases -= middle
+            phases -= np.rint(phases)
+        x = self(phases)
+        warn_of_erased(x, stacklevel=3)
+        return x
 
     def __call__(self, phases: np.ndarray) -> np.ndarray:
         if self._matrix is not None:

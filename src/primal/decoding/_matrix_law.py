@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from primal._arithmetic import normal_quantile
 from primal._checks import real_array
 from primal.decoding._draws import fractions
 from primal.decoding._lattice import Lattice
@@ -25,7 +26,6 @@ from primal.decoding._priors import (
     short_float,
 )
 from primal.errors import DataError, ParameterError
-from primal.exact import normal_quantile
 
 # Deviations that a scaled row with a known whole part keeps from half a turn.
 _KNOWN_DEVIATIONS = 256.0

@@ -17,7 +17,7 @@ from primal.decoding._lattice import Lattice, log_success, triangular_factor
 from primal.decoding._linalg import orthonormal_rows, products
 from primal.decoding._priors import PriorModel
 from primal.errors import DataError
-from primal.exact import FREQUENCY_BITS, Table
+from primal.exact import FrequencyTable, HadamardTable
 
 # Ratio of neighboring deviations after a reduction with deep insertions, as measured; LLL
 # alone leaves 1.04. It predicts how many rows are enough before any reduction is made.
@@ -34,7 +34,7 @@ _FACTOR_BITS = 60
 class PhaseModel:
     """Frequencies (k rows of d, in turns per unit of x), prior and noise of one plan."""
 
-    table: Table
+    table: FrequencyTable | HadamardTable
     prior: PriorModel
     noise_turns: float
 
@@ -108,7 +108,7 @@ class PhaseModel:
         mantissas = self.table.mantissas[rows].astype(object)
         shifts = np.array([int(e) - least for e in exponents], dtype=object)
         numerators = (mantissas @ factor) << shifts[:, None]
-        log2_unit = least - FREQUENCY_BITS + log2_factor
+        log2_unit = least - self.table.bits + log2_factor
         noise = np.full(n_rows, self.noise_turns)
         if self.prior.is_whole:
             whole, log2_whole = as_integers(self.factor / self.prior.step[:, None])
@@ -129,14 +129,14 @@ class PhaseModel:
         return np.diag(triangular_factor(rows))
 
 
-def least_noise_turns(table: Table, prior: PriorModel) -> float:
+def least_noise_turns(table: FrequencyTable | HadamardTable, prior: PriorModel) -> float:
     """Return the noise that phases have by the rounding of their sums, and of the prior."""
     sizes = np.abs(table.values)
     peak = (sizes @ np.abs(prior.factor)).sum(axis=1).max() + (sizes @ np.abs(prior.mean)).max()
     return math.hypot(float(peak) * 2.0**-51, prior_noise_turns(table, prior))
 
 
-def prior_noise_turns(table: Table, prior: PriorModel) -> float:
+def prior_noise_turns(table: FrequencyTable | HadamardTable, prior: PriorModel) -> float:
     """Return the noise of phases that the rounding of a covariance of low rank stands for."""
     return math.sqrt(float((np.square(table.values) @ np.square(prior.rounding)).max()))
 

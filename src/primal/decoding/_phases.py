@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from primal._checks import real_array, wave_array
+from primal._parallel import row_blocks
 from primal.errors import ParameterError
-from primal.exact import row_blocks, wave_columns
+from primal.exact import wave_columns
 
 # Standard deviations in turns. For waves they are measured on uniform phases and rounded up:
 # float32 gives up to 4e-9 (at most 1e-8 in any phase), float16 1.6e-5, bfloat16 1.3e-4.

@@ -18,7 +18,7 @@ from primal.decoding._result import DecodeResult
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
 from primal.errors import DataError, MisfitWarning, ParameterError
-from primal.exact import Table
+from primal.exact import FrequencyTable, HadamardTable
 
 
 class DecodePlan:
@@ -131,7 +131,7 @@ class DecodePlan:
 
 
 def make_plan(
-    table: Table,
+    table: FrequencyTable | HadamardTable,
     fingerprint: str,
     layout: str,
     *,
@@ -170,7 +170,7 @@ def make_plan(
     return DecodePlan(model, layout, search, time.perf_counter() - start)
 
 
-def promised_chance(table: Table, *, prior: Prior, noise: float) -> float:
+def promised_chance(table: FrequencyTable | HadamardTable, *, prior: Prior, noise: float) -> float:
     """Return the chance that rounding can be expected to succeed with, before any reduction.
 
     A plan keeps more partial solutions than one where that pays: what has 0.5 here ends near 1.

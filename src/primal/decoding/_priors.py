@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from primal._arithmetic import normal_quantile
 from primal._checks import real_array, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 from primal.decoding._linalg import pivoted_cholesky
 from primal.errors import DataError, ParameterError
-from primal.exact import normal_quantile
 
 # A deviation from this share of the uniform law's on is that law, cut to few bits.
 _LEAST_UNIFORM = 0.95

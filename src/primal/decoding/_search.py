@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from primal._arithmetic import normal_quantile
 from primal._lazy import cached_property
-from primal._parallel import over_rows
+from primal._parallel import over_rows, row_blocks
 from primal.decoding._bounds import chi_squared_limit, log2_shifted_within
 from primal.decoding._certificate import (
     DecodingCertificate,
@@ -20,7 +21,6 @@ from primal.decoding._phases import wrapped
 from primal.decoding._result import DecodeResult, empty_result, log2_alternatives, statuses
 from primal.decoding._rivals import Rivals, Shifts
 from primal.decoding._solve import Solutions, Solver
-from primal.exact import normal_quantile, row_blocks
 
 # Candidates looked for when the answer cannot be unique anyway.
 _AMBIGUOUS_BEAM = 16

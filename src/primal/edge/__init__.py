@@ -3,6 +3,10 @@
 :class:`SensorMap` and :class:`SensorModel` compute in Python what a header of :func:`export_c`
 computes on a chip; :func:`as_sensor` makes them from maps and fitted estimators. :func:`to_js` and
 :func:`to_onnx` are for browsers and for ONNX runtimes.
+
+_internal
+---------
+For other subpackages, not for users: `INPUTS`, `KINDS`.
 """
 
 from primal.edge._c import export_c

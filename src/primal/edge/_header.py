@@ -17,7 +17,7 @@ from primal.edge._readout import SensorModel
 from primal.edge._schemes import ExactScheme, HadamardScheme, TableScheme
 from primal.edge._sensors import PositionSensor, SensorMap
 from primal.errors import ParameterError
-from primal.exact import FREQUENCY_BITS, LARGEST_LOG2_TURNS, HadamardTable
+from primal.exact import HadamardTable
 from primal.maps import StaticPrime
 
 _TEMPLATES = Path(__file__).parent / "c"
@@ -183,7 +183,7 @@ class Header:
             digits.append(low)
             rest = (rest - low) >> width
         # One less than the shift to 2**-32 turn: the last bit decides the rounding.
-        shifts = FREQUENCY_BITS - 33 + scheme.fraction_bits - scheme.table.exponents
+        shifts = scheme.table.bits - 33 + scheme.fraction_bits - scheme.table.exponents
         if shifts.min() < 0 or shifts.max() > 127:
             raise ParameterError(
                 "frequencies times scale are too large or too small for exact sums of 128 bits: "
@@ -247,7 +247,7 @@ def _sample_shift(sensor: SensorMap) -> int:
         return 0
     largest = 2.0 ** (8 * sensor.inputs.itemsize - 1 - sensor.scheme.fraction_bits)
     turns = largest * sensor.table.largest_l1_norm
-    return max(0, int(np.ceil(np.log2(turns))) - LARGEST_LOG2_TURNS)
+    return max(0, int(np.ceil(np.log2(turns))) - sensor.table.log2_turns)
 
 
 def golden_digests(model: StaticPrime | SensorMap | SensorModel, rows: range) -> list[int]:

@@ -16,14 +16,10 @@ import numpy as np
 
 from primal._extras import require
 from primal.exact import (
-    FREQUENCY_BITS,
-    LARGEST_LOG2_TURNS,
-    Cosine32,
     Finish,
+    FrequencyTable,
     HadamardTable,
-    Sine32,
-    Table,
-    word_turns,
+    Octant32,
 )
 
 _LARGEST_WIDTH = 21
@@ -94,7 +90,9 @@ def static_turns(graph: Graph, t: str, increments: np.ndarray) -> Value:
     return graph.add("BitShift", words, np.uint64(32), direction="RIGHT").cast(np.float64)
 
 
-def dynamic_turns(graph: Graph, x: Value, table: Table) -> tuple[Value, Value]:
+def dynamic_turns(
+    graph: Graph, x: Value, table: FrequencyTable | HadamardTable
+) -> tuple[Value, Value]:
     """Return such phases (n, k) of float64 rows, and which rows have them, bool (n, 1)."""
     powers = graph.constant(np.ldexp(1.0, np.arange(-_POWERS, _POWERS + 2)))
 
@@ -102,7 +100,7 @@ def dynamic_turns(graph: Graph, x: Value, table: Table) -> tuple[Value, Value]:
         place = graph.add("Max", exponent + np.int64(_POWERS + plus), np.int64(0))
         return graph.add("Gather", powers, place)
 
-    limit = 2.0**LARGEST_LOG2_TURNS / table.largest_l1_norm
+    limit = table.largest_input
     largest = graph.add("ReduceMax", x.abs(), np.array([1]), keepdims=1)
     valid = graph.add("LessOrEqual", largest, limit)  # not of NaN
     largest = graph.add("Where", valid, largest, 0.0)
@@ -114,14 +112,14 @@ def dynamic_turns(graph: Graph, x: Value, table: Table) -> tuple[Value, Value]:
     a = a + low.cast(np.int64) - high.cast(np.int64)
     if isinstance(table, HadamardTable):
         (k, d), shown = table.shape, slice(table.skip, table.skip + table.shape[0])
-        matrix = word_turns(np.eye(d, dtype=np.uint64), table.signs, table.factors)[:, shown]
+        matrix = table.word_turns(np.eye(d, dtype=np.uint64), table.signs, table.factors)[:, shown]
         width = _digit_width(d, 64)
         digits = _hadamard_digits(x, a, power, table.scale, width)
         return _combined(graph, digits, matrix.view(np.int64), width, 64, np.full(k, -31)), valid
-    width = _digit_width(table.shape[1], FREQUENCY_BITS + 1)
-    digits = _digits((x * power(-a, FREQUENCY_BITS)).round(), width, FREQUENCY_BITS + 1)
-    shifts = table.exponents - (2 * FREQUENCY_BITS - LARGEST_LOG2_TURNS - 1)
-    bits = 2 * FREQUENCY_BITS + 2
+    width = _digit_width(table.shape[1], table.bits + 1)
+    digits = _digits((x * power(-a, table.bits)).round(), width, table.bits + 1)
+    shifts = table.exponents - (2 * table.bits - table.log2_turns - 1)
+    bits = 2 * table.bits + 2
     return _combined(graph, digits, table.mantissas.T, width, bits, shifts, power(a, 0)), valid
 
 
@@ -131,7 +129,7 @@ def waves(turns: Value) -> tuple[Value, Value]:
     quadrant = (turns + 2.0**29).over(2.0**30)
     rest = turns - quadrant * 2.0**30
     size = rest.abs()
-    tail = size.modulo(2.0**Sine32.tail_bits)
+    tail = size.modulo(2.0**Octant32.tail_bits)
     head, tail = (part.cast(f32) * f32(2.0**-29) for part in (size - tail, tail))
     t = head + tail
     y = t * t
@@ -142,9 +140,9 @@ def waves(turns: Value) -> tuple[Value, Value]:
             value = value * y + f32(coefficient)
         return value
 
-    cosine = horner(Cosine32.coefficients) * y + f32(1.0)
-    linear = head * f32(Sine32.rest) + tail * f32(Sine32.whole)
-    sine = head * f32(Sine32.head) + (linear + t * y * horner(Sine32.coefficients))
+    cosine = horner(Octant32.cosine) * y + f32(1.0)
+    linear = head * f32(Octant32.rest) + tail * f32(Octant32.whole)
+    sine = head * f32(Octant32.head) + (linear + t * y * horner(Octant32.sine))
     sine = sine * _sign(rest < 0.0)
     odd = quadrant.modulo(2.0) > 0.0
     # Signs are factors: a choice between a number and its negative loses those of zeros.
@@ -220,7 +218,7 @@ def _combined(
     carry, total = None, None
     n_sums = min(2 * n - 1, -(-bits // width))
     # Phases of at most 2**32 turns: exponents of x and of a frequency add up to 34 at most.
-    least = -int(shifts.max()) if row_scale is None else 2 * FREQUENCY_BITS - 33 - 34
+    least = -int(shifts.max()) if row_scale is None else 2 * FrequencyTable.bits - 33 - 34
     for place in range(n_sums):
         pairs = [(i, place - i) for i in range(n) if 0 <= place - i < n]
         left = graph.add("Concat", *(x_digits[i] for i, _ in pairs), axis=1)

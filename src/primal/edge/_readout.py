@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from primal._checks import positions, positive_scale, raised_as, real_array
+from primal._parallel import row_blocks
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.edge._q15 import ONE
 from primal.edge._sensors import SensorMap, column
 from primal.errors import DataError, ParameterError, SpecError
-from primal.exact import row_blocks
 
 _MOST = 2**31 - 1  # of a score
 _LARGEST_WEIGHT = 2**15 - 1

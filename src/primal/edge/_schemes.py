@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from primal._checks import require_memory
+from primal._parallel import row_blocks
 from primal.errors import ParameterError
-from primal.exact import FREQUENCY_BITS, HadamardTable, Table, round_turns, row_blocks, word_turns
+from primal.exact import FrequencyTable, HadamardTable, round_turns
 
 ROUNDING = 2.0**-33  # of a phase, in turns
 
@@ -59,7 +60,7 @@ class ExactScheme:
     """Kinds q15 and q31: the bits of the map itself at x = n 2**-fraction_bits."""
 
     map: Any
-    table: Table
+    table: FrequencyTable | HadamardTable
     fraction_bits: int
     offsets: None = None
 
@@ -94,10 +95,12 @@ class TableScheme(_ReadOnly):
     offsets: np.ndarray | None
 
     @classmethod
-    def make(cls, table: Table, scale: Exact, zero: Exact, bits: int) -> TableScheme:
+    def make(
+        cls, table: FrequencyTable | HadamardTable, scale: Exact, zero: Exact, bits: int
+    ) -> TableScheme:
         k, d = table.shape
         require_memory(400 * k * d, f"exact products of {k} x {d} frequencies")
-        exponents = table.exponents.astype(object)[:, None] - FREQUENCY_BITS
+        exponents = table.exponents.astype(object)[:, None] - table.bits
         steps = Exact(table.mantissas.astype(object), exponents) * scale
         increments = steps.turns(bits).astype(f"uint{bits}")
         return cls(increments, _negative(steps * zero))
@@ -152,7 +155,7 @@ class HadamardScheme(_ReadOnly):
         words = steps.turns(bits).astype(f"uint{bits}")
         # The phase of the zero point, by the transform of exact integers.
         points, minus = steps * zero, -(table.signs & np.uint64(1)).astype(object)
-        phases = word_turns(points.integers[None], minus, factors)[0, :k]
+        phases = HadamardTable.word_turns(points.integers[None], minus, factors)[0, :k]
         at_zero = Exact(phases[:, None], points.exponents)
         # Frequencies as they are meant, as the words have them, and as the zero points do.
         meant = table.factors[:k, None] * np.float64(table.scale) * _floats(scale)
@@ -172,7 +175,7 @@ class HadamardScheme(_ReadOnly):
         turns = np.empty((len(n), len(self.step_errors)), dtype=np.uint32)
         for rows in row_blocks(len(n), len(self.factors)):
             words = n[rows].astype(self.words.dtype) * self.words
-            sums = word_turns(words, self.signs, self.factors)[:, : turns.shape[1]]
+            sums = HadamardTable.word_turns(words, self.signs, self.factors)[:, : turns.shape[1]]
             turns[rows] = round_turns(sums) if sums.dtype == np.uint64 else sums
         return turns
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
 
 import numpy as np
 
 from primal._checks import one_of, positive_scale, require_memory, scales, whole_number
 from primal._lazy import cached_property
-from primal._specs import Specified, spec_digest, spec_fields
+from primal._specs import Frozen, spec_digest
 from primal.errors import ParameterError
 from primal.exact._hadamard import HADAMARD_KERNELS, HadamardTable
 from primal.exact._laws import GAUSSIAN, LAWS
@@ -44,8 +42,7 @@ def auto_basis(d: int, law: str = "gaussian") -> str:
     return "hadamard" if law == "mixture" or d > _LARGEST_KRONECKER else "kronecker"
 
 
-@dataclass(frozen=True)
-class Basis(Specified):
+class Basis(Frozen):
     """d inputs, k frequencies, and the rule that makes the k x d frequencies from primes.
 
     Equal specs are equal objects with equal hashes; the table is built on first use.
@@ -85,44 +82,39 @@ class Basis(Specified):
     'kronecker'
     """
 
-    name: str
-    d: int
-    n_frequencies: int
-    sigma: float | tuple[float, ...] = 1.0
-    primes: str = "consecutive"
-    _names: ClassVar[tuple[str, ...]] = ("name", "d", "n_frequencies", "sigma", "primes")
+    _names = ("name", "d", "n_frequencies", "sigma", "primes")
 
-    def __post_init__(self) -> None:
-        d = whole_number("d", self.d, least=1)
-        k = whole_number("n_frequencies", self.n_frequencies, least=1)
-        name = one_of("basis", self.name, (*BASES, *LAWS, *HADAMARD_KERNELS, "auto"))
-        sigma = scales(self.sigma, k)
+    def __init__(
+        self,
+        name: str,
+        d: int,
+        n_frequencies: int,
+        sigma: object = 1.0,
+        primes: str = "consecutive",
+    ) -> None:
+        self.d = whole_number("d", d, least=1)
+        self.n_frequencies = whole_number("n_frequencies", n_frequencies, least=1)
+        name = one_of("basis", name, (*BASES, *LAWS, *HADAMARD_KERNELS, "auto"))
+        self.sigma = scales(sigma, self.n_frequencies)
         if name == "auto":
-            name = "kronecker" if isinstance(sigma, tuple) else auto_basis(d)
-        usual = isinstance(self.primes, str) and self.primes == "consecutive"
-        if not usual and checked_sampling(self.primes) and name not in _EXACT:
+            name = "kronecker" if isinstance(self.sigma, tuple) else auto_basis(self.d)
+        self.name, self.primes = name, primes
+        usual = isinstance(primes, str) and primes == "consecutive"
+        if not usual and checked_sampling(primes) and name not in _EXACT:
             raise ParameterError(
-                f'primes="{self.primes}" goes with basis "paper" or "signed", got {name!r}: its '
+                f'primes="{primes}" goes with basis "paper" or "signed", got {name!r}: its '
                 "frequencies follow a Gaussian law and have no wide range to compress."
             )
+        d, k = self.d, self.n_frequencies
         # Mantissas, digits and values of every entry, and the primes behind them.
         what = f"a basis of {k} x {d} frequencies (n_frequencies x d, D = {2 * k})"
         hadamard = name in HADAMARD_KERNELS
         require_memory(8 * 6 * (4 * (d + k) if hadamard else d * k), what)
-        if hadamard and isinstance(sigma, tuple):
+        if hadamard and isinstance(self.sigma, tuple):
             raise ParameterError(
-                f"basis {name!r} takes one sigma for all frequencies, got {self.sigma!r:.60}: pass "
+                f"basis {name!r} takes one sigma for all frequencies, got {sigma!r:.60}: pass "
                 'one, or basis="kronecker".'
             )
-        for field, value in (("d", d), ("n_frequencies", k), ("name", name), ("sigma", sigma)):
-            object.__setattr__(self, field, value)
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._names}
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        return cls(**spec_fields(cls.__name__, fields, cls._names))
 
     @cached_property
     def table(self) -> FrequencyTable | HadamardTable:
@@ -187,7 +179,7 @@ class Basis(Specified):
         if not isinstance(self.sigma, tuple):
             if sigma is not None:
                 raise ParameterError("sigma is one number here and stays: leave the argument out.")
-            return replace(self, n_frequencies=k)
+            return self._with(n_frequencies=k)
         if sigma is None and k == self.n_frequencies:
             return self
         if sigma is None:
@@ -200,7 +192,7 @@ class Basis(Specified):
                 f"the first {self.n_frequencies} values of sigma must be the present ones: "
                 "growing leaves old frequencies as they are."
             )
-        return replace(self, n_frequencies=k, sigma=longer)
+        return self._with(n_frequencies=k, sigma=longer)
 
 
 def _condition_number(matrix: np.ndarray) -> float:

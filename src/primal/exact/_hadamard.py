@@ -31,7 +31,7 @@ from primal._lazy import cached_property
 from primal.exact._laws import chi_lengths, mixture_scales
 from primal.exact._primes import prime_slice
 from primal.exact._root_tables import scrambled_fractions
-from primal.exact._table import FrequencyTable
+from primal.exact._table import FrequencyTable, Limits
 
 # Degrees of the mixtures whose rows have other lengths, see `mixture_scales`; 0 for the Gaussian
 # kernel.
@@ -49,7 +49,7 @@ _LEAST_ROWS = 64
 _MINUS, _PLUS = ~np.uint64(0), np.uint64(0)
 
 
-class HadamardTable:
+class HadamardTable(Limits):
     """What engines need of the basis: signs, row factors and a scale.
 
     Parameters
@@ -64,6 +64,13 @@ class HadamardTable:
         All bits set where the sign is minus; S1, S2_0, S3_0, S2_1, ...; becomes read-only.
     factors : ndarray of shape (n_blocks m,), dtype=uint64
         k_j; zero past the last frequency; becomes read-only.
+
+    Examples
+    --------
+    >>> from primal.exact import Basis
+    >>> table = Basis("hadamard", 100, 256).table
+    >>> table.shape, table.m, table.n_blocks
+    ((256, 100), 128, 2)
     """
 
     def __init__(
@@ -134,6 +141,18 @@ class HadamardTable:
         minus = x < 0.0  # two's complement of both words
         low = np.where(minus, ~low + np.uint64(1), low)
         return np.where(minus, ~high + (low == 0), high), low
+
+    @staticmethod
+    def word_turns(words: np.ndarray, signs: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """Return k_j (H S3 H S2 H S1 X)_j for words X (n, d), of all rows of the blocks.
+
+        All arguments are unsigned integers of the same type, in which sums wrap.
+        """
+        padded = np.zeros((len(words), signs.shape[1]), dtype=words.dtype)
+        padded[:, : words.shape[1]] = words
+        first = transform(_signed(padded, signs[0]))[:, None]
+        turns = transform(_signed(transform(_signed(first, signs[1::2])), signs[2::2]))
+        return turns.reshape(len(words), -1) * factors
 
     @cached_property
     def float_signs(self) -> np.ndarray:
@@ -209,7 +228,7 @@ class HadamardTable:
         return self.dense.l1_norms
 
     @cached_property
-    def largest_l1_norm(self) -> float:
+    def largest_l1_norm(self) -> float:  # type: ignore[bad-override]
         """No less than that of any row, without the matrix: rows have length factor m**1.5 c."""
         return math.sqrt(self.shape[1]) * self.m**1.5 * float(self.factors.max()) * self.scale
 
@@ -235,6 +254,10 @@ def transform(rows: np.ndarray) -> np.ndarray:
         np.subtract(pairs[:, 0], pairs[:, 1], out=rows[:, 1])
         half *= 2
     return rows.reshape(shape)
+
+
+def _signed(words: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    return (words ^ signs) - signs
 
 
 def _rounds(rows: np.ndarray, signs: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal.exact._arithmetic import log, normal_quantile, radial_quantile, unit_fractions
+from primal._arithmetic import log, normal_quantile, radial_quantile, unit_fractions
 from primal.exact._increments import floor_roots
 from primal.exact._phases import static_turns
 from primal.exact._primes import prime_slice

@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from primal import native
-from primal._parallel import matrix_product, over_rows
+from primal._parallel import matrix_product, over_rows, row_blocks
 from primal.exact._digits import FREQUENCY_BITS
 from primal.exact._hadamard import HadamardTable
-from primal.exact._reference import Finish, NumpyEngine, Table, row_blocks
+from primal.exact._reference import Finish, NumpyEngine, Table
 from primal.exact._table import FrequencyTable
 from primal.native import address
 

@@ -3,12 +3,11 @@
 Work goes in blocks of rows that stay in cache, so memory does not grow with the batch.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from primal._parallel import matrix_product
+from primal._parallel import matrix_product, row_blocks
 from primal.exact._digits import balanced_digits, combine_sums, integer_rows, row_exponents
 from primal.exact._hadamard import HadamardTable, Table
 from primal.exact._phases import round_turns, static_turns
@@ -16,10 +15,8 @@ from primal.exact._table import FrequencyTable
 from primal.exact._waves import waves
 from primal.exact._word_turns import hadamard_turns, hadamard_words
 
-# Phases in one block; the largest of its few temporaries takes eight bytes for each.
-_BLOCK_PHASES = 1 << 16
 # Phases of exact sums in one block: they have ten times as many temporaries (in blocks of the
-# size above they take two to four times as long).
+# usual size they take two to four times as long).
 _EXACT_PHASES = 1 << 14
 # When the error of a matrix product reaches this many units of 2**-32 turn, one phase in ten is
 # unsure and the exact sums are the better way.
@@ -238,10 +235,3 @@ def wave_columns(out: np.ndarray, layout: str) -> tuple[np.ndarray, np.ndarray]:
     if layout == "block":
         return out[..., :k], out[..., k:]
     return out[..., 0::2], out[..., 1::2]
-
-
-def row_blocks(n_rows: int, n_columns: int, n_entries: int = _BLOCK_PHASES) -> Iterator[slice]:
-    """Yield slices of rows that hold about `n_entries` entries each, and a row at least."""
-    step = max(1, n_entries // max(1, n_columns))
-    for first in range(0, n_rows, step):
-        yield slice(first, min(first + step, n_rows))

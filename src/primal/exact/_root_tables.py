@@ -5,8 +5,8 @@ They take consecutive primes, or a sample on a logarithmic scale.
 
 import numpy as np
 
+from primal._arithmetic import exp
 from primal.errors import ParameterError
-from primal.exact._arithmetic import exp
 from primal.exact._digits import FREQUENCY_BITS
 from primal.exact._increments import floor_roots
 from primal.exact._primes import prime_slice

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from primal._arithmetic import fold_sum
 from primal._lazy import cached_property
-from primal.exact._arithmetic import fold_sum
 from primal.exact._digits import (
     FREQUENCY_BITS,
+    LARGEST_FAST_LOG2_TURNS,
+    LARGEST_LOG2_TURNS,
     DigitWidths,
     balanced_digits,
     digit_widths,
@@ -16,7 +18,21 @@ from primal.exact._digits import (
 )
 
 
-class FrequencyTable:
+class Limits:
+    """Limits that every table of frequencies has."""
+
+    bits = FREQUENCY_BITS  # of a frequency, and of a number of x
+    log2_turns = LARGEST_LOG2_TURNS  # up to which a phase is determined
+    fast_log2_turns = LARGEST_FAST_LOG2_TURNS  # up to which one float64 product gives it
+    largest_l1_norm: float
+
+    @property
+    def largest_input(self) -> float:
+        """Largest |x_j| for which no phase can pass the turns up to which it is determined."""
+        return 2.0**self.log2_turns / max(self.largest_l1_norm, 2.0**-900)
+
+
+class FrequencyTable(Limits):
     """k rows of d frequencies in turns per unit of x, each row with its own exponent.
 
     Entry (i, j) is exactly ``mantissas[i, j] * 2**(exponents[i] - 62)``. A row depends on
@@ -65,7 +81,7 @@ class FrequencyTable:
         return fold_sum(np.abs(self.values))
 
     @cached_property
-    def largest_l1_norm(self) -> float:
+    def largest_l1_norm(self) -> float:  # type: ignore[bad-override]
         return float(self.l1_norms.max(initial=0.0))
 
     @cached_property

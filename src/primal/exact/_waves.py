@@ -20,14 +20,8 @@ def _floats(digits: str) -> tuple[float, ...]:
     return tuple(map(float.fromhex, digits.split()))
 
 
-class Cosine32:
-    """cos(pi t / 4) = 1 + t**2 (c0 + c1 t**2 + ...) in float32."""
-
-    coefficients = _floats("-0x1.3bd3ccp-2 0x1.03c1aep-6 -0x1.55b146p-12 0x1.d47d5ep-19")
-
-
-class Sine32:
-    """sin(pi t / 4) = pi t / 4 + t**3 (s0 + s1 t**2 + ...) in float32.
+class Octant32:
+    """Polynomials of float32: 1 + t**2 (c0 + c1 t**2 + ...), pi t / 4 + t**3 (s0 + s1 t**2 + ...).
 
     |t| has up to 30 bits and pi / 4 all of them, so one float32 product would round twice.
     Instead |t| is cut into a head of 12 bits and a tail, pi / 4 into a head of 12 bits and a
@@ -35,26 +29,22 @@ class Sine32:
     squared error of decoding.
     """
 
+    cosine = _floats("-0x1.3bd3ccp-2 0x1.03c1aep-6 -0x1.55b146p-12 0x1.d47d5ep-19")
+    sine = _floats("-0x1.4abbbap-4 0x1.465e54p-9 -0x1.2d8004p-15")
     tail_bits = 18
     head = 3217 / 4096  # pi / 4 to 12 bits
     rest = float(np.float32(math.pi / 4 - 3217 / 4096))
     whole = float(np.float32(math.pi / 4))
-    coefficients = _floats("-0x1.4abbbap-4 0x1.465e54p-9 -0x1.2d8004p-15")
 
 
-class Cosine64:
-    """cos(pi t / 4) = 1 + t**2 (c0 + c1 t**2 + ...) in float64."""
+class Octant64:
+    """Polynomials of float64: 1 + t**2 (c0 + c1 t**2 + ...), t (s0 + s1 t**2 + ...)."""
 
-    coefficients = _floats(
+    cosine = _floats(
         "-0x1.3bd3cc9be45dep-2 0x1.03c1f081b5ac0p-6 -0x1.55d3c7e3cb241p-12 0x1.e1f5068688d5bp-19"
         " -0x1.a6d1eef479be1p-26 0x1.f9ce245cada0bp-34 -0x1.b2f3eb054afcdp-42"
     )
-
-
-class Sine64:
-    """sin(pi t / 4) = t (s0 + s1 t**2 + ...) in float64."""
-
-    coefficients = _floats(
+    sine = _floats(
         "0x1.921fb54442d18p-1 -0x1.4abbce625be41p-4 0x1.466bc677587f8p-9 -0x1.32d2cce2e5b19p-15"
         " 0x1.50782fda12d96p-22 -0x1.e30071afc3e59p-30 0x1.e3f38399551bfp-38"
     )
@@ -109,14 +99,14 @@ def _constants(dtype: str, *values: float) -> tuple[np.ndarray, ...]:
 
 # Constants are made once: for a single row they cost as much as the arithmetic.
 _WORDS = {np.dtype(f"uint{b}"): _constants(f"uint{b}", 1 << (b - 3), b - 2, 1, 2) for b in (32, 64)}
-_TAIL, _SIGN = _constants("int32", (1 << Sine32.tail_bits) - 1, -(2**31))
+_TAIL, _SIGN = _constants("int32", (1 << Octant32.tail_bits) - 1, -(2**31))
 _UNIT32, _ONE32, _HEAD, _REST, _WHOLE = _constants(
-    "float32", 2.0**-29, 1.0, Sine32.head, Sine32.rest, Sine32.whole
+    "float32", 2.0**-29, 1.0, Octant32.head, Octant32.rest, Octant32.whole
 )
-_COSINE32 = _constants("float32", *Cosine32.coefficients)
-_SINE32 = _constants("float32", *Sine32.coefficients)
-_COSINE64 = _constants("float64", *Cosine64.coefficients)
-_SINE64 = _constants("float64", *Sine64.coefficients)
+_COSINE32 = _constants("float32", *Octant32.cosine)
+_SINE32 = _constants("float32", *Octant32.sine)
+_COSINE64 = _constants("float64", *Octant64.cosine)
+_SINE64 = _constants("float64", *Octant64.sine)
 
 
 def _octant32(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,25 +2,13 @@
 
 import numpy as np
 
-from primal.exact._hadamard import HadamardTable, transform
+from primal.exact._hadamard import HadamardTable
 
 
 def hadamard_turns(table: HadamardTable, x: np.ndarray) -> np.ndarray:
     """Return the phases of float64 rows in 64-bit words, uint64 of shape (n, k)."""
-    turns = word_turns(table.words(x)[0], table.signs, table.factors)
+    turns = table.word_turns(table.words(x)[0], table.signs, table.factors)
     return turns[:, table.skip : table.skip + table.shape[0]]
-
-
-def word_turns(words: np.ndarray, signs: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Return k_j (H S3 H S2 H S1 X)_j for words X (n, d), of all rows of the blocks.
-
-    All arguments are unsigned integers of the same type, in which sums wrap.
-    """
-    padded = np.zeros((len(words), signs.shape[1]), dtype=words.dtype)
-    padded[:, : words.shape[1]] = words
-    first = transform(_signed(padded, signs[0]))[:, None]
-    turns = transform(_signed(transform(_signed(first, signs[1::2])), signs[2::2]))
-    return turns.reshape(len(words), -1) * factors
 
 
 def hadamard_words(table: HadamardTable, x: np.ndarray) -> np.ndarray:
@@ -34,10 +22,6 @@ def hadamard_words(table: HadamardTable, x: np.ndarray) -> np.ndarray:
         words = _wide_transform(_wide_signed(high, low, signs))
     high, low = (part.reshape(len(x), -1) for part in words)
     return _rounded_products(high, low, table.factors)[:, table.skip : table.skip + k]
-
-
-def _signed(words: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    return (words ^ signs) - signs
 
 
 def _wide_signed(

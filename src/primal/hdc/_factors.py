@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from primal._checks import whole_number
+from primal._parallel import row_blocks
 from primal._specs import spec_digest
 from primal.decoding import DecodePlan, Integers, least_noise_turns, make_plan, noise_turns
 from primal.errors import DataError, ParameterError
-from primal.exact import FrequencyTable, round_turns, row_blocks
+from primal.exact import FrequencyTable, round_turns
 from primal.hdc._algebra import bind, normalize, similarity
 from primal.hdc._arrays import side_by_side
 from primal.hdc._codes import Codes, as_bundle

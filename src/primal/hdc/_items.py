@@ -12,9 +12,9 @@ import numpy as np
 from primal._checks import file_path, flag, positive_scale, raised_as, require_memory, whole_number
 from primal._files import parsed_json, read_object, write_object
 from primal._hash import is_missing
+from primal._parallel import row_blocks
 from primal._specs import from_spec, make_spec
 from primal.errors import DataError, MissingPackageError
-from primal.exact import row_blocks
 from primal.hdc._arrays import from_side_by_side, listed, softmax
 from primal.hdc._codes import Codes
 from primal.hdc._decode import Decoded, decode_rows

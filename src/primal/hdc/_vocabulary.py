@@ -21,6 +21,7 @@ from primal._checks import (
     whole_number,
 )
 from primal._hash import array_values, stable_position
+from primal._parallel import row_blocks
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError, ParameterError
 from primal.exact import (
@@ -29,7 +30,6 @@ from primal.exact import (
     block_increments,
     require_blocks,
     round_turns,
-    row_blocks,
     static_turns,
 )
 from primal.hdc._codes import Codes

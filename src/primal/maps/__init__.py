@@ -1,8 +1,13 @@
-"""Maps: the two algorithms of the paper, features for a kernel, kernels, and a scale for data."""
+"""Maps: the two algorithms of the paper, features for a kernel, kernels, and a scale for data.
 
-from primal.maps._choice import FORMS as FORMS
-from primal.maps._common import DTYPES as DTYPES
-from primal.maps._common import LARGEST_AMPLITUDE as LARGEST_AMPLITUDE
+_internal
+---------
+For other subpackages, not for users: `KERNELS`, `KernelBasis`, `LAYOUTS`, `METHODS`,
+`PRECISIONS`, `SCORED_ROWS`, `as_kernel`, `checked_width`, `column_means`, `column_widths`,
+`dense_rows`, `expected_error`, `gamma_of_length`, `obstacle`, `resolved_gamma`, `rounded_up`,
+`spread_rows`, `stretched_frequencies`.
+"""
+
 from primal.maps._common import LAYOUTS as LAYOUTS
 from primal.maps._common import PRECISIONS as PRECISIONS
 from primal.maps._dynamic import DynamicPrime
@@ -16,27 +21,18 @@ from primal.maps._gamma import spread_rows as spread_rows
 from primal.maps._kernel import SCORED_ROWS as SCORED_ROWS
 from primal.maps._kernel import KernelPrime
 from primal.maps._kernel import expected_error as expected_error
-from primal.maps._kernel_basis import COMPOSED as COMPOSED
 from primal.maps._kernel_basis import METHODS as METHODS
 from primal.maps._kernel_basis import KernelBasis as KernelBasis
-from primal.maps._kernel_basis import cannot_grow as cannot_grow
-from primal.maps._kernel_basis import chosen_method as chosen_method
 from primal.maps._kernel_basis import obstacle as obstacle
 from primal.maps._kernel_sums import KernelSum, kernel_matrix, on
 from primal.maps._kernel_sums import as_kernel as as_kernel
-from primal.maps._kernel_sums import checked_sum as checked_sum
-from primal.maps._kernel_sums import implied_widths as implied_widths
 from primal.maps._kernels import KERNELS as KERNELS
-from primal.maps._kernels import checked_gamma as checked_gamma
 from primal.maps._kernels import checked_width as checked_width
-from primal.maps._kernels import design_widths as design_widths
 from primal.maps._kernels import gamma_of_length as gamma_of_length
-from primal.maps._kernels import kernel_basis as kernel_basis
-from primal.maps._kernels import resolved_basis as resolved_basis
 from primal.maps._sigma import choose_sigma
 from primal.maps._static import StaticPrime
+from primal.maps._stretch import stretched_frequencies as stretched_frequencies
 
-# The other names are for other subpackages.
 __all__ = [
     "DynamicPrime",
     "KernelPrime",

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal.exact import LEGENDRE_8, fold_sum, log
-from primal.exact import exp as unlimited_exp
+from primal._arithmetic import LEGENDRE_8, fold_sum, log
+from primal._arithmetic import exp as unlimited_exp
 
 _SMALLEST = -700.0  # exp of less is 0 for every purpose here
 # Of the mean weight: too little to count in a kernel, enough for a phase that can be decoded.

@@ -8,8 +8,10 @@ from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
+from primal._arithmetic import fold_sum
 from primal._checks import one_of
-from primal.exact import fold_sum, row_blocks, row_exponents
+from primal._parallel import row_blocks
+from primal.exact import row_exponents
 
 T = TypeVar("T")
 

@@ -16,7 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from primal.exact import Basis, fold_sum, mixture_scales
+from primal._arithmetic import fold_sum
+from primal.exact import Basis, mixture_scales
 from primal.maps._closed_form import Mixture, Product
 from primal.maps._design import Nodes, equal_errors, lattice_nodes, lattice_wins
 from primal.maps._kernel_sums import KernelSum, Part

@@ -24,8 +24,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from primal.exact import fold_sum, lattice_points
+from primal._arithmetic import fold_sum
 from primal.maps._closed_form import Mixture, Product, best_weights, gram, relative_error
+from primal.maps._lattice_points import lattice_points
 
 # Of the predictions for the growable map: a smaller gain is not worth what no longer grows, and on
 # data far from Gaussian ones might be none (``tools/kernel_bars.py``).

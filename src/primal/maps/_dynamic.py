@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,8 +24,6 @@ from primal.decoding import (
     make_plan,
     measure_regime,
     no_wrap_bound,
-    phases_of,
-    warn_of_erased,
 )
 from primal.errors import (
     ConditioningWarning,
@@ -34,10 +32,9 @@ from primal.errors import (
     PhaseWrapWarning,
 )
 from primal.exact import (
-    LARGEST_FAST_LOG2_TURNS,
-    LARGEST_LOG2_TURNS,
     Basis,
     Finish,
+    FrequencyTable,
     HadamardTable,
     engine,
     wave_columns,
@@ -76,9 +73,9 @@ class DynamicPrime(Specified):
     sigma : float or sequence of k floats, default=1.0
         Scale of the frequencies, from 1e-100 to 1e100; one for each is the paper's diagonal
         matrix.
-    basis : str, default="paper"
+    basis : str or Basis, default="paper"
         "paper", "signed", "table", "kronecker", "hadamard" or "auto".
-        Rule that makes the frequencies W from primes.
+        Rule that makes the frequencies W from primes. A :class:`primal.Basis` is taken as it is.
     layout : {"block", "interleaved"}, default="block"
         ``"block"`` is [cos | sin], as the paper prints it. In ``"interleaved"``
         (cos, sin, cos, sin, ...) a smaller D is a prefix of a larger one.
@@ -116,28 +113,35 @@ class DynamicPrime(Specified):
         D: int,
         sigma: object = 1.0,
         *,
-        basis: str = "paper",
+        basis: str | Basis = "paper",
         layout: str = "block",
         precision: str = "exact",
         primes: str = "consecutive",
         layer_norm: bool = False,
     ) -> None:
-        made = Basis(basis, d, even_dimension(D) // 2, sigma, primes)  # type: ignore[arg-type]
-        self._keep(made, layout, precision, layer_norm)
-        if self._basis.name == "paper" and self._basis.d > _LARGEST_PLAIN_D:
-            self._warn_about_conditioning()
-
-    def _keep(
-        self, basis: Basis, layout: object, precision: object, layer_norm: object = False
-    ) -> DynamicPrime:
-        """Check and keep what a map is made of; no table is made and nothing is warned about."""
+        k = even_dimension(D) // 2
+        if isinstance(basis, Basis):
+            if (basis.d, basis.n_frequencies, basis.sigma, basis.primes) != (d, k, sigma, primes):
+                raise ParameterError(
+                    f"{basis!r:.200} does not have d = {d}, D = {D} and this sigma and primes: "
+                    "pass its own."
+                )
+            self._basis = basis
+        else:
+            self._basis = Basis(basis, d, k, sigma, primes)  # type: ignore[arg-type]
+            if self._basis.name == "paper" and self._basis.d > _LARGEST_PLAIN_D:
+                self._warn_about_conditioning()
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
         self._layer_norm = flag("layer_norm", layer_norm)
-        self._basis = basis
         fast = self._precision == "fast"
-        self._log2_limit = LARGEST_FAST_LOG2_TURNS if fast else LARGEST_LOG2_TURNS
-        return self
+        self._log2_limit = FrequencyTable.fast_log2_turns if fast else FrequencyTable.log2_turns
+
+    @classmethod
+    def _of(cls, basis: Basis, **options: Any) -> Self:
+        """Return the map of a basis; whoever made that has been warned."""
+        shape = basis.d, 2 * basis.n_frequencies, basis.sigma
+        return cls(*shape, basis=basis, primes=basis.primes, **options)
 
     d = read_only[int]("_basis.d", "Number of inputs.")
 
@@ -228,9 +232,7 @@ class DynamicPrime(Specified):
         """
         inverse = self._inverse
         cos, sin = wave_columns(wave_array("z", z, last=self.D), self._layout)
-        x = inverse(phases_of(cos, sin))
-        warn_of_erased(x, stacklevel=2)
-        return x
+        return inverse.of_waves(cos, sin)
 
     def decode_plan(
         self,
@@ -326,9 +328,9 @@ class DynamicPrime(Specified):
         D = even_dimension(D)
         if D < self.D:
             raise ParameterError(f"a map of D = {self.D} cannot grow to {D}: ask for more.")
+        own = {"layout": self._layout, "precision": self._precision}
         basis = self._basis.grow(D // 2, sigma)
-        made = object.__new__(DynamicPrime)
-        return made._keep(basis, self._layout, self._precision, self._layer_norm)
+        return self._of(basis, **own, layer_norm=self._layer_norm)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -336,12 +338,10 @@ class DynamicPrime(Specified):
         return spec_digest(self.spec, *self._basis.table.digest_arrays)
 
     @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> DynamicPrime:
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
         given = spec_fields("DynamicPrime", fields, _FIELDS)
-        d, D, sigma, name, primes, layer_norm, layout, precision = (given[f] for f in _FIELDS)
-        basis = Basis(name, d, even_dimension(D) // 2, sigma, primes)
-        # Whoever made the spec has been warned.
-        return object.__new__(cls)._keep(basis, layout, precision, layer_norm)
+        d, D, sigma, name, primes = (given.pop(f) for f in _FIELDS[:5])
+        return cls._of(Basis(name, d, even_dimension(D) // 2, sigma, primes), **given)
 
     def _fields(self) -> dict[str, Any]:
         made = self._basis

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +22,9 @@ from primal._checks import (
 from primal._lazy import cached_property, frozen
 from primal._parallel import single_threaded_blas
 from primal._specs import Specified, spec_digest, spec_fields
-from primal.decoding import LinearInverse, phases_of, warn_of_erased
+from primal.decoding import LinearInverse
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.exact import Finish, increments, prime_entries, prime_slice, round_turns, static_turns
-from primal.maps._choice import Choice
+from primal.exact import Finish, increments, prime_entries, primes, round_turns, static_turns
 from primal.maps._common import (
     LARGEST_AMPLITUDE,
     LAYOUTS,
@@ -39,6 +37,7 @@ from primal.maps._common import (
 from primal.maps._dynamic import DynamicPrime
 from primal.maps._gamma import spread_rows
 from primal.maps._kernel_basis import KernelBasis, cannot_grow
+from primal.maps._kernel_design import make_design
 from primal.maps._kernel_sums import KernelSum, implied_widths, kernel_matrix
 
 if TYPE_CHECKING:
@@ -134,7 +133,9 @@ class KernelPrime(Specified):
         if method is None:
             plain = width is None and isinstance(kernel, str)
             method = "growable" if plain else "auto"
-        self._choice = Choice(d, D, kernel, gamma, basis, form, method, width)
+        self._design = make_design(
+            d, D, kernel, gamma, basis=basis, form=form, method=method, width=width
+        )
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
         self._amplitude = math.sqrt(2.0 / self.D)
@@ -145,32 +146,32 @@ class KernelPrime(Specified):
                 self._require_phases("center", point)
                 self._center = tuple(point.tolist())
 
-    d = read_only[int]("_choice.d", "Number of inputs.")
-    D = read_only[int]("_choice.D", "Number of features.")
-    kernel = read_only[str | KernelSum]("_choice.kernel", "The kernel: a name, or made of parts.")
+    d = read_only[int]("_design.d", "Number of inputs.")
+    D = read_only[int]("_design.D", "Number of features.")
+    kernel = read_only[str | KernelSum]("_design.kernel", "The kernel: a name, or made of parts.")
     gamma = read_only[float | tuple[float, ...]](
-        "_choice.gamma", "Scale of the kernel, or one for each input; 1 where parts have their own."
+        "_design.gamma", "Scale of the kernel, or one for each input; 1 where parts have their own."
     )
-    form = read_only[str]("_choice.form", '"pair" or "offset".')
+    form = read_only[str]("_design.form", '"pair" or "offset".')
     layout = read_only[str]("_layout", "Order of the columns of pairs.")
     precision = read_only[str]("_precision", '"exact" or "fast".')
     amplitude = read_only[float](
         "_amplitude", "Factor of every cosine and sine: sqrt(2 / D), kept when a map grows."
     )
-    method = read_only[str]("_choice.method", '"growable", "lattice", "spectral" or "composed".')
+    method = read_only[str]("_design.method", '"growable", "lattice", "spectral" or "composed".')
     width = read_only[tuple[float, ...] | None](
-        "_choice.width", "Standard deviation of each input that was given, rounded up to five bits."
+        "_design.width", "Standard deviation of each input that was given, rounded up to five bits."
     )
     center = read_only[tuple[float, ...] | None](
         "_center", "What offsets are counted from; None for zero, and for pairs."
     )
 
     input_scales = read_only[np.ndarray | None](
-        "_choice.input_scales",
+        "_design.input_scales",
         "Factors of the inputs, float64 of shape (d,), when each has its own gamma.",
     )
     is_weighted = read_only[bool](
-        "_choice.is_weighted",
+        "_design.is_weighted",
         "Whether frequencies have weights of their own, and none can be added.",
     )
 
@@ -178,8 +179,8 @@ class KernelPrime(Specified):
     def map(self) -> DynamicPrime:
         """The map behind the features, which takes x times `input_scales`."""
         layout = self._layout if self.form == "pair" else "block"
-        basis = self._choice.frequencies()
-        return object.__new__(DynamicPrime)._keep(basis, layout, self._precision)
+        basis = self._design.frequencies()
+        return DynamicPrime._of(basis, layout=layout, precision=self._precision)
 
     @cached_property
     def predicted_error(self) -> float | None:
@@ -194,7 +195,7 @@ class KernelPrime(Specified):
         width = self.width
         if width is None:
             width = implied_widths(self.kernel, np.array(self.gamma), self.d)
-        drawn = prime_slice(_FIRST_DRAWN, _FIRST_DRAWN + SCORED_ROWS * (self.d + 1))
+        drawn = primes(SCORED_ROWS * (self.d + 1), start=_FIRST_DRAWN)
         points = prime_entries(drawn).reshape(SCORED_ROWS, self.d + 1)
         together = np.broadcast_to(points[:, -1:], (SCORED_ROWS, self.d))
         laws = (points[:, :-1] * np.array(width), together * np.array(width))
@@ -296,18 +297,15 @@ class KernelPrime(Specified):
             cos, sin = Z[..., :k], Z[..., -k:]  # an odd D has one more cosine between them
         else:
             cos, sin = Z[..., 0 : 2 * k : 2], Z[..., 1 : 2 * k : 2]
-        phases = phases_of(cos, sin)
-        middle = np.zeros(self.d)
+        point, middle = np.zeros(self.d), None
         if around is not None:
-            middle = self._point("around", around)
-            self._require_phases("around", middle)
-            phases = phases - self.basis.table.product(self._scaled(middle)[None])[0, :k]
-            phases -= np.rint(phases)
-        x = inverse(phases)
+            point = self._point("around", around)
+            self._require_phases("around", point)
+            middle = self.basis.table.product(self._scaled(point)[None])[0, :k]
+        x = inverse.of_waves(cos, sin, middle)
         if self.input_scales is not None:
             x /= self.input_scales
-        warn_of_erased(x, stacklevel=2)
-        return x + middle
+        return x + point
 
     def decode_plan(self, *, prior: Any, **options: Any) -> DecodePlan:
         """Return a plan that recovers x also where phases wrap; see `DynamicPrime.decode_plan`.
@@ -433,12 +431,12 @@ class KernelPrime(Specified):
 
     def _fields(self) -> dict[str, Any]:
         names = (*_FIELDS, *_DESIGN_FIELDS) if self.is_weighted else _FIELDS
-        chosen = vars(self._choice)
-        return {name: chosen[name] if name in chosen else getattr(self, name) for name in names}
+        given = {"basis": self._design.basis}  # the name; `self.basis` is what it made
+        return {name: given[name] if name in given else getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         gamma = self.gamma if isinstance(self.gamma, float) else f"<{len(self.gamma)} values>"
-        how = f"basis={self._choice.basis!r}, form={self.form!r}"
+        how = f"basis={self._design.basis!r}, form={self.form!r}"
         how = f"method={self.method!r}" if self.is_weighted else how
         return f"KernelPrime(d={self.d}, D={self.D}, kernel={self.kernel!r}, gamma={gamma}, {how})"
 
@@ -460,7 +458,7 @@ class KernelPrime(Specified):
             raise NotInvertibleError("decoding needs D >= 2 d, got D = 1: use a larger D.")
         if k < basis.n_frequencies:  # the last sine is missing
             sigma = basis.sigma[:k] if isinstance(basis.sigma, tuple) else basis.sigma
-            basis = replace(basis, n_frequencies=k, sigma=sigma)
+            basis = basis._with(n_frequencies=k, sigma=sigma)
         return LinearInverse(basis)
 
     def _point(self, name: str, value: object) -> np.ndarray:

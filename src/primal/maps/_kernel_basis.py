@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -25,7 +24,6 @@ _MOST_FREQUENCIES = {"lattice": 1 << 16, "spectral": 1 << 16, COMPOSED: 1 << 12}
 _ANY_WIDTH = (1e-100, 1e100)  # in units of x: parts bring them into the range of designs
 
 
-@dataclass(frozen=True)
 class KernelBasis(Basis):
     """Frequencies with weights that were made for a kernel: a Basis that cannot grow.
 
@@ -41,25 +39,33 @@ class KernelBasis(Basis):
         those of x_j; or none, where they are what each gamma implies.
     """
 
-    kernel: str | KernelSum = "rbf"
-    widths: tuple[float, ...] = ()
     _names = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
+    primes = "consecutive"
 
-    def __post_init__(self) -> None:
-        kernel = as_kernel(self.kernel)
-        one_of("method", self.name, _DESIGNS)
-        d, k = whole_number("d", self.d, least=1), whole_number("n_frequencies", self.n_frequencies)
-        reason = obstacle(self.name, kernel, d, 2 * k)
+    def __init__(
+        self,
+        name: str,
+        d: int,
+        n_frequencies: int,
+        sigma: object = 1.0,
+        kernel: object = "rbf",
+        widths: object = (),
+    ) -> None:
+        self.kernel = as_kernel(kernel)
+        self.name = one_of("method", name, _DESIGNS)
+        self.d = whole_number("d", d, least=1)
+        self.n_frequencies = k = whole_number("n_frequencies", n_frequencies)
+        reason = obstacle(name, self.kernel, self.d, 2 * k)
         if reason:
             raise ParameterError(reason)
-        widths = self.widths
-        if self.name != COMPOSED or np.size(widths):
-            limits = _ANY_WIDTH if self.name == COMPOSED else WIDTH_RANGE
-            widths = np.broadcast_to(numbers("widths", widths, d, limits), d).tolist()
-        require_memory(64 * k * (d + min(k, 1 << 11)), f"a design of {k} frequencies")
-        object.__setattr__(self, "kernel", kernel)
-        object.__setattr__(self, "widths", tuple(widths))
-        object.__setattr__(self, "sigma", scales(positive_scale("sigma", self.sigma), k))
+        if name != COMPOSED or np.size(widths):  # type: ignore[no-matching-overload]
+            limits = _ANY_WIDTH if name == COMPOSED else WIDTH_RANGE
+            given = numbers("widths", widths, self.d, limits)
+            self.widths = tuple(np.broadcast_to(given, self.d).tolist())
+        else:
+            self.widths = ()
+        require_memory(64 * k * (self.d + min(k, 1 << 11)), f"a design of {k} frequencies")
+        self.sigma = scales(positive_scale("sigma", sigma), k)
 
     @property
     def nodes(self) -> Nodes:

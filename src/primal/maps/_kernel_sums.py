@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
 from itertools import product
 from typing import Any
 
@@ -19,7 +19,7 @@ from primal._checks import (
     reject_masked,
     whole_number,
 )
-from primal._specs import from_spec, make_spec, spec_fields
+from primal._specs import Frozen, from_spec, spec_fields
 from primal.errors import ParameterError
 from primal.maps._gamma import is_sparse, resolved_gamma
 from primal.maps._kernels import KERNELS, checked_gamma, implied_width, numbers
@@ -38,32 +38,8 @@ class Part:
 
     columns: tuple[int, ...]
     kernel: str
-    gamma: Any  # becomes a float, a tuple of them, "scale" or "median"
-    period: Any  # becomes a float, a tuple of them, or None
-
-    def __post_init__(self) -> None:
-        reject_masked("columns", self.columns)
-        with raised_as(ParameterError, "columns must be the number of a column or a list of them"):
-            given = np.atleast_1d(np.asarray(self.columns)).tolist()
-        columns = tuple(whole_number("columns", column) for column in given)
-        if not columns or len(set(columns)) < len(columns):
-            raise ParameterError(f"columns must be one or more different ones, got {columns}.")
-        one_of("kernel", self.kernel, _NAMES)
-        d, gamma, period = len(columns), self.gamma, self.period
-        if self.is_periodic:
-            if period is None:
-                raise ParameterError("the periodic kernel needs a period, in units of x.")
-            gamma = _plain(numbers("gamma", gamma, d, _GAMMA_RANGE))
-            period = _plain(numbers("period", period, d, _PERIOD_RANGE))
-        elif period is not None:
-            raise ParameterError(
-                f"kernel {self.kernel!r} has no period, got {period!r}: multiply it by "
-                "on(columns, 'periodic', period=...)."
-            )
-        elif not (isinstance(gamma, str) and gamma in ("scale", "median")):
-            gamma = _plain(np.asarray(checked_gamma(gamma, d, self.kernel)))
-        for name, value in (("columns", columns), ("gamma", gamma), ("period", period)):
-            object.__setattr__(self, name, value)
+    gamma: float | tuple[float, ...] | str  # "scale" or "median"
+    period: float | tuple[float, ...] | None
 
     def __str__(self) -> str:
         period = "" if self.period is None else f", period={_listed(self.period)}"
@@ -88,26 +64,56 @@ class Part:
         return found.values(t * np.asarray(self.gamma) ** found.power)
 
 
-@dataclass(frozen=True, repr=False)
-class KernelSum:
+def make_part(columns: Any, kernel: str, gamma: Any, period: Any) -> Part:
+    """Return the part that the arguments of :func:`on` mean."""
+    reject_masked("columns", columns)
+    with raised_as(ParameterError, "columns must be the number of a column or a list of them"):
+        given = np.atleast_1d(np.asarray(columns)).tolist()
+    columns = tuple(whole_number("columns", column) for column in given)
+    if not columns or len(set(columns)) < len(columns):
+        raise ParameterError(f"columns must be one or more different ones, got {columns}.")
+    one_of("kernel", kernel, _NAMES)
+    d = len(columns)
+    if kernel == "periodic":
+        if period is None:
+            raise ParameterError("the periodic kernel needs a period, in units of x.")
+        gamma = _plain(numbers("gamma", gamma, d, _GAMMA_RANGE))
+        period = _plain(numbers("period", period, d, _PERIOD_RANGE))
+    elif period is not None:
+        raise ParameterError(
+            f"kernel {kernel!r} has no period, got {period!r}: multiply it by "
+            "on(columns, 'periodic', period=...)."
+        )
+    elif not (isinstance(gamma, str) and gamma in ("scale", "median")):
+        gamma = _plain(np.asarray(checked_gamma(gamma, d, kernel)))
+    return Part(columns, kernel, gamma, period)
+
+
+class KernelSum(Frozen):
     """A sum of products of kernels on columns, made by :func:`on`, ``+`` and ``*``.
 
     In the place of the name of a kernel in :class:`primal.KernelPrime` and the ``PrimeFeatures`` of
     scikit-learn and PyTorch.
 
-    Attributes
+    Parameters
     ----------
     terms : tuple of (float, tuple of Part)
         What each product of parts is multiplied by, and the parts.
+
+    Examples
+    --------
+    >>> from primal.maps import on
+    >>> on(0) + 0.5 * on([1, 2], "matern32", 2.0)
+    on([0], 'rbf', 1.0) + 0.5 * on([1, 2], 'matern32', 2.0)
     """
 
-    terms: tuple[tuple[float, tuple[Part, ...]], ...]
+    _names = ("terms",)
 
-    def __post_init__(self) -> None:
+    def __init__(self, terms: Iterable[tuple[float, tuple[Part, ...]]]) -> None:
         with raised_as(ParameterError, "terms must be factors with parts, as on(columns) has them"):
             terms = tuple(
                 (positive_scale("the factor of a kernel", scale), tuple(parts))
-                for scale, parts in self.terms
+                for scale, parts in terms
             )
         if not terms or not all(isinstance(p, Part) for _, parts in terms for p in parts or (0,)):
             raise ParameterError(
@@ -126,7 +132,7 @@ class KernelSum:
                     f"column {twice[0]} is in two kernels of one product, of which at most one may "
                     "be other than periodic: take one kernel for it, or their sum."
                 )
-        object.__setattr__(self, "terms", terms)
+        self.terms = terms
 
     def __add__(self, other: object) -> KernelSum:
         if not isinstance(other, KernelSum):
@@ -172,26 +178,22 @@ class KernelSum:
             if not isinstance(part.gamma, str):
                 return part
             own = X[:, list(part.columns)]
-            return replace(part, gamma=resolved_gamma(part.gamma, part.kernel, own, weights))
+            return make_part(
+                part.columns,
+                part.kernel,
+                resolved_gamma(part.gamma, part.kernel, own, weights),
+                None,
+            )
 
         return KernelSum(tuple((scale, tuple(map(one, parts))) for scale, parts in self.terms))
 
-    @property
-    def spec(self) -> dict[str, object]:
-        """The JSON values from which :func:`primal.from_spec` rebuilds this kernel."""
-        terms = [
-            [scale, [[_listed(getattr(part, name)) for name in _FIELDS] for part in parts]]
-            for scale, parts in self.terms
-        ]
-        return make_spec("KernelSum", terms=terms)
+    def _fields(self) -> dict[str, Any]:
+        return {"terms": tuple((s, tuple(map(astuple, parts))) for s, parts in self.terms)}
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> KernelSum:
-        terms = spec_fields("KernelSum", fields, ("terms",))["terms"]
-        return cls(tuple((scale, tuple(Part(*part) for part in parts)) for scale, parts in terms))
-
-
-_FIELDS = ("columns", "kernel", "gamma", "period")
+        terms = spec_fields("KernelSum", fields, cls._names)["terms"]
+        return cls((scale, tuple(make_part(*part) for part in parts)) for scale, parts in terms)
 
 
 def on(columns: Any, kernel: str = "rbf", gamma: Any = 1.0, *, period: Any = None) -> KernelSum:
@@ -229,7 +231,7 @@ def on(columns: Any, kernel: str = "rbf", gamma: Any = 1.0, *, period: Any = Non
     >>> bool(m.kernel_error(x) < 1e-3)
     True
     """
-    return KernelSum(((1.0, (Part(columns, kernel, gamma, period),)),))
+    return KernelSum(((1.0, (make_part(columns, kernel, gamma, period),)),))
 
 
 def as_kernel(kernel: object) -> str | KernelSum:

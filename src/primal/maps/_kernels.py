@@ -16,7 +16,7 @@ import numpy as np
 
 from primal._checks import one_of, positive_scale, raised_as, reject_masked
 from primal.errors import ParameterError
-from primal.exact import BASES, Basis, auto_basis, mixture_scales, prime_slice
+from primal.exact import BASES, Basis, auto_basis, mixture_scales, primes
 from primal.maps._closed_form import Mixture, chi_mixture, gaussian
 
 # Of the scale of frequencies, radians per unit of x: far within the range of sigma, which a basis
@@ -189,7 +189,7 @@ def kernel_basis(kernel: str, d: int, n_frequencies: int, scale: float, *, basis
     law, sigma = KERNELS[kernel].law, scale / (2.0 * math.pi)
     if law == "prime":
         # The first row gets the length of a Gaussian one; later rows are finer and finer.
-        return Basis(basis, d, n_frequencies, sigma / math.sqrt(float(prime_slice(0, d).mean())))
+        return Basis(basis, d, n_frequencies, sigma / math.sqrt(float(primes(d).mean())))
     if law == "product" or (law == "mixture" and basis == "hadamard"):
         return Basis(f"{basis}-{kernel}", d, n_frequencies, sigma)
     if law == "mixture":

@@ -1,7 +1,7 @@
 """``choose_sigma``: the scale at which data stays within half a turn, or at which it does not."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -139,7 +139,7 @@ def choose_sigma(
     limit = real_number("similarity", similarity, above=-1.0, below=1.0)
     sigma, reached = _first_apart(unit.table.product(steps), limit)
     with np.errstate(over="ignore"):  # the basis says which scales it takes
-        chosen = replace(unit, sigma=float(np.ldexp(sigma, -exponent)))
+        chosen = unit._with(sigma=float(np.ldexp(sigma, -exponent)))
     return SigmaCertificate("hash", chosen, _peak_turns(chosen, rows), reached, len(steps))
 
 
@@ -153,12 +153,12 @@ def _below_half_a_turn(rows: np.ndarray, unit: Basis, limit: float) -> SigmaCert
         )
     sigma = limit / peak
     # Phases are rounded, so this is off by a few units in the last place: walk to the edge.
-    while (reached := _peak_turns(replace(unit, sigma=sigma), rows)) >= limit:
+    while (reached := _peak_turns(unit._with(sigma=sigma), rows)) >= limit:
         sigma = math.nextafter(sigma, 0.0)
     while True:
         larger = math.nextafter(sigma, math.inf)
-        if (peak := _peak_turns(replace(unit, sigma=larger), rows)) >= limit:
-            return SigmaCertificate("manifold", replace(unit, sigma=sigma), reached)
+        if (peak := _peak_turns(unit._with(sigma=larger), rows)) >= limit:
+            return SigmaCertificate("manifold", unit._with(sigma=sigma), reached)
         sigma, reached = larger, peak
 
 

@@ -29,11 +29,11 @@ from primal.exact import (
     SPACINGS,
     USUAL_BASE,
     engine,
-    frequency_increments,
     spaced_increments,
     wave_columns,
 )
 from primal.maps._common import LAYOUTS, apart, blocks, output_dtype, read_only
+from primal.maps._stretch import frequency_increments
 
 _FIELDS = (
     *("D", "sigma", "start", "layout", "spacing", "base", "trained_length", "turning"),

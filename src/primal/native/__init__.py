@@ -3,6 +3,10 @@
 Every function exists once for each instruction-set level, with the level at the end of its name.
 Arrays are passed by address and are C-contiguous; no Python object enters C, outputs belong to the
 caller, and ctypes releases the interpreter lock during a call.
+
+_internal
+---------
+For other subpackages, not for users: `Core`, `address`, `core`.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from primal._arithmetic import normal_quantile
 from primal._checks import flag, whole_number
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.exact import normal_quantile
 from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._attacks import attribute_inference, bundle_membership, learned_inversion
 from primal.privacy._estimates import Estimate, Finding, share

@@ -24,10 +24,9 @@ from primal._specs import make_spec, spec_fields
 from primal.decoding import Box, DecodeResult, Gaussian, Integers, plan_matrix
 from primal.errors import DataError, ParameterError
 from primal.exact import (
-    LARGEST_LOG2_TURNS,
     Basis,
     FrequencyTable,
-    Table,
+    HadamardTable,
     engine,
     pack,
     prime_entries,
@@ -154,7 +153,7 @@ class KeyedPrime:
     def turns(self, x: object) -> np.ndarray:
         """Return unrounded phases, uint32 of shape (..., D / 2), in units of 2**-32 turn."""
         array, largest = sized_array("x", x, last=self.d)
-        allowed = 2.0**LARGEST_LOG2_TURNS / self._table.largest_l1_norm
+        allowed = self._table.largest_input
         if largest > allowed:
             raise DataError(f"x holds a value of size {largest:.3g}: keep it below {allowed:.3g}.")
         rows = np.ascontiguousarray(array, dtype=np.float64).reshape(-1, self.d)
@@ -255,7 +254,9 @@ def _purpose(what: str, basis: str, d: int, k: int) -> str:
     return f"{what}/{basis}/{d}/{k}"
 
 
-def _keyed_table(key: Key, basis: str, d: int, k: int, sigma: float) -> Table:
+def _keyed_table(
+    key: Key, basis: str, d: int, k: int, sigma: float
+) -> FrequencyTable | HadamardTable:
     """Return the frequencies that a key stands for."""
 
     def minus(n: int) -> np.ndarray:

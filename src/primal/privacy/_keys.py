@@ -13,9 +13,9 @@ from typing import NoReturn
 
 import numpy as np
 
+from primal._arithmetic import unit_fractions
 from primal._checks import raised_as, whole_number
 from primal.errors import ParameterError
-from primal.exact import unit_fractions
 
 _LEAST_BYTES, _MOST_BYTES = 16, 64
 _DERIVATION = b"primal.privacy.1"

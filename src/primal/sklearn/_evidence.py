@@ -17,8 +17,9 @@ import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from primal._checks import require_memory
+from primal._parallel import row_blocks
 from primal.errors import DataError
-from primal.exact import row_blocks, wave_columns
+from primal.exact import wave_columns
 from primal.maps import KernelPrime
 from primal.sklearn._features import BLOCK_FEATURES
 

@@ -15,6 +15,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import one_of, raised_as, real_number, whole_number
+from primal._parallel import row_blocks
 from primal._specs import from_spec
 from primal.errors import (
     DataError,
@@ -23,7 +24,6 @@ from primal.errors import (
     ParameterError,
     SpecError,
 )
-from primal.exact import row_blocks
 from primal.maps import (
     KERNELS,
     METHODS,

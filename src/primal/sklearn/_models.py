@@ -12,10 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from primal._checks import raised_as, reject_masked
+from primal._parallel import row_blocks
 from primal._specs import from_spec, plain, spec_fields
 from primal._sums import rounded
 from primal.errors import DataError, SpecError
-from primal.exact import row_blocks
 from primal.maps import KernelSum
 from primal.sklearn._contract import (
     ReadOnlyArrays,

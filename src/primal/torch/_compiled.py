@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from primal import exact
-from primal._parallel import matrix_product, n_threads, over_rows, single_threaded_blas
-from primal.exact import engine, row_blocks, wave_columns, write_features
+from primal._parallel import matrix_product, n_threads, over_rows, row_blocks, single_threaded_blas
+from primal.exact import engine, wave_columns, write_features
 from primal.torch._eager import LARGEST_FAST_TURNS, Request, quarter_shift
 from primal.torch._tables import SharedTable
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from primal.exact import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64, row_blocks
+from primal._parallel import row_blocks
+from primal.exact import FrequencyTable, Octant32, Octant64
 from primal.torch import _hadamard, _integers
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import round_turns
@@ -19,7 +20,7 @@ from primal.torch._tables import SharedTable
 
 # Row exponent of a row that cannot be encoded: its features are NaN.
 INVALID_EXPONENT = 1 << 20
-LARGEST_FAST_TURNS = 2.0**LARGEST_FAST_LOG2_TURNS
+LARGEST_FAST_TURNS = 2.0**FrequencyTable.fast_log2_turns
 # Phases held at once; a phase needs about a hundred bytes of temporary memory.
 _BLOCK_PHASES = {"cpu": 1 << 18, "cuda": 1 << 24}
 
@@ -145,21 +146,21 @@ def _in_blocks(
 def _octant32(size: Tensor) -> tuple[Tensor, Tensor]:
     """Return (cos, sin) of int32 rests of 0 to 2**29, in units of 2**-32 turn."""
     unit = 2.0**-29
-    tail = size & ((1 << Sine32.tail_bits) - 1)
+    tail = size & ((1 << Octant32.tail_bits) - 1)
     t_head, t_tail = (size - tail).float() * unit, tail.float() * unit
     t = size.float() * unit
     y = t * t
-    cosine = _horner(Cosine32.coefficients, y) * y + 1.0
-    linear = t_head * Sine32.rest + t_tail * Sine32.whole
-    small = linear + (t * y) * _horner(Sine32.coefficients, y)
-    return cosine, t_head * Sine32.head + small
+    cosine = _horner(Octant32.cosine, y) * y + 1.0
+    linear = t_head * Octant32.rest + t_tail * Octant32.whole
+    small = linear + (t * y) * _horner(Octant32.sine, y)
+    return cosine, t_head * Octant32.head + small
 
 
 def _octant64(size: Tensor) -> tuple[Tensor, Tensor]:
     t = size.double() * 2.0**-61
     y = t * t
-    cosine = _horner(Cosine64.coefficients, y) * y + 1.0
-    return cosine, _horner(Sine64.coefficients, y) * t
+    cosine = _horner(Octant64.cosine, y) * y + 1.0
+    return cosine, _horner(Octant64.sine, y) * t
 
 
 def _horner(coefficients: tuple[float, ...], y: Tensor) -> Tensor:

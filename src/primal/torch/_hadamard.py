@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal.exact import LARGEST_LOG2_TURNS, HadamardTable
+from primal.exact import HadamardTable
 from primal.torch._integers import LOW32, add_shifted, carried, round_turns, window
 
 # Of a round: kernels load these straight into registers, more of them by way of shared memory.
@@ -43,8 +43,7 @@ class HadamardTensors(NamedTuple):
         signs, factors = (torch.from_numpy(array).to(device) for array in arrays)
         mantissa = int(math.ldexp(fraction, 53))
         columns = slice(table.skip, table.skip + table.shape[0])
-        limit = 2.0**LARGEST_LOG2_TURNS / table.largest_l1_norm
-        return cls(signs, factors, mantissa, exponent - 53, columns, limit)
+        return cls(signs, factors, mantissa, exponent - 53, columns, table.largest_input)
 
 
 def rounded_turns(x: Tensor, table: HadamardTensors) -> Tensor:

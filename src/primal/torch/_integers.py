@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal.exact import FREQUENCY_BITS, LARGEST_UNSURE, FrequencyTable, digit_units, digit_widths
+from primal.exact import LARGEST_UNSURE, FrequencyTable, digit_units, digit_widths
 
 _BLOCK_PAIRS = 1 << 20
 LOW32 = (1 << 32) - 1
@@ -95,14 +95,14 @@ def _integer_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     """
     a = torch.frexp(x.abs().amax(dim=1)).exponent.long()
     # Two factors: a single power of two overflows for rows of denormal numbers.
-    scale = (FREQUENCY_BITS - a)[:, None]
+    scale = (FrequencyTable.bits - a)[:, None]
     half = scale >> 1
     return (x * _power_of_two(half) * _power_of_two(scale - half)).round().long(), a
 
 
 def _balanced_digits(integers: Tensor, width: int) -> list[tuple[Tensor, int]]:
     """Return the balanced digits of int64 numbers as float64, with the power of two of each."""
-    n_digits = -(-(FREQUENCY_BITS + 1) // width)
+    n_digits = -(-(FrequencyTable.bits + 1) // width)
     digits, rest = [], integers
     for unit in digit_units(width, n_digits)[:-1]:
         digit = (rest + (1 << (unit - 1))) >> unit

@@ -19,23 +19,23 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-from primal.exact import Cosine32, Sine32
+from primal.exact import Octant32
 
 # Triton describes neither launches nor constants with types.
 jit: Any = triton.jit
 
 # Rests are held times four, in units of 2**-34 turn: t is a rest times _UNIT.
 _UNIT = tl.constexpr(2.0**-31)
-_TAIL = tl.constexpr((1 << (Sine32.tail_bits + 2)) - 1)
-_HEAD = tl.constexpr((1 << 32) - (1 << (Sine32.tail_bits + 2)))
+_TAIL = tl.constexpr((1 << (Octant32.tail_bits + 2)) - 1)
+_HEAD = tl.constexpr((1 << 32) - (1 << (Octant32.tail_bits + 2)))
 # Bits below an exponent of -8 count units of 2**-31: a tail becomes a float without conversion.
 _TAIL_ONE = tl.constexpr((127 - 8) << 23)
 _TAIL_ZERO = tl.constexpr(2.0**-8)
-_PI4_HEAD = tl.constexpr(Sine32.head * 2.0**-31)
-_PI4_REST = tl.constexpr(Sine32.rest * 2.0**-31)
-_PI4 = tl.constexpr(Sine32.whole)
-_C0, _C1, _C2, _C3 = (tl.constexpr(c) for c in Cosine32.coefficients)
-_S0, _S1, _S2 = (tl.constexpr(c) for c in Sine32.coefficients)
+_PI4_HEAD = tl.constexpr(Octant32.head * 2.0**-31)
+_PI4_REST = tl.constexpr(Octant32.rest * 2.0**-31)
+_PI4 = tl.constexpr(Octant32.whole)
+_C0, _C1, _C2, _C3 = (tl.constexpr(c) for c in Octant32.cosine)
+_S0, _S1, _S2 = (tl.constexpr(c) for c in Octant32.sine)
 _EIGHTH = tl.constexpr(1 << 29)
 _QUARTER = tl.constexpr(1 << 30)
 _SIGN = tl.constexpr(-(1 << 31))

@@ -11,7 +11,7 @@ from torch import Tensor
 import primal.maps
 from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
-from primal.exact import stretched_frequencies
+from primal.maps import stretched_frequencies
 from primal.torch._inputs import POSITIONS, check_device, checked_positions
 from primal.torch._rotary import sequence_axis, turned
 from primal.torch._static import StaticPrime
@@ -111,7 +111,7 @@ class PrimePositions(StaticPrime):
         Parameters
         ----------
         factor, method
-            See :func:`primal.exact.stretched_frequencies`.
+            See :func:`primal.maps.stretched_frequencies`.
         trained_length : int, optional
             Of the model; by default the one that these positions were made with.
         """

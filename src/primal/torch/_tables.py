@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from copy import copy
 from functools import lru_cache
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -24,7 +24,7 @@ from primal._checks import raised_as, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
-from primal.exact import BASIS_VERSION, LARGEST_LOG2_TURNS, Basis, FrequencyTable, HadamardTable
+from primal.exact import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
 from primal.maps import KernelBasis, StaticPrime
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import TableTensors
@@ -68,7 +68,7 @@ class SharedTable:
             return FrequencyTable.from_floats(source)
         if (first, last) == (0, source.n_frequencies):
             return source.table
-        table = replace(source).table  # of a copy: a part does not keep the whole table
+        table = copy(source).table  # of a copy: a part does not keep the whole table
         if isinstance(table, HadamardTable):
             return table.rows(first, last)
         return FrequencyTable(
@@ -78,7 +78,7 @@ class SharedTable:
     @property
     def x_limit(self) -> float:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
-        return 2.0**LARGEST_LOG2_TURNS / max(self.rows.largest_l1_norm, 2.0**-900)
+        return self.rows.largest_input
 
     @property
     def transform(self) -> HadamardTable | None:

@@ -47,7 +47,7 @@ def stretched_frequencies(
     Examples
     --------
     >>> import numpy as np
-    >>> from primal.exact import stretched_frequencies
+    >>> from primal.maps import stretched_frequencies
     >>> f = 10000.0 ** (-np.arange(4) / 4) / (2 * np.pi)
     >>> (stretched_frequencies(f, 4, trained_length=2048) / f).round(2).tolist()
     [1.0, 1.0, 0.63, 0.25]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import primal
-from primal.exact._arithmetic import exp, fold_sum, log, normal_quantile, unit_fractions
+from primal._arithmetic import exp, fold_sum, log, normal_quantile, unit_fractions
 from primal.exact._laws import _fractions, chi_lengths
 
 ULP = 2.0**-52
