@@ -322,10 +322,6 @@ ROOMS: dict[str, Room] = {
             "StaticPrime": lambda: layers.StaticPrime(16),
         },
         excluded={
-            f"{layer}.keep_frequencies": "changes its layer, which the next call then has"
-            for layer in ("DynamicPrime", "PrimeFeatures", "PrimePositions", "StaticPrime")
-        }
-        | {
             "PrimePositions.stretched": "rejects frequencies that can grow; its function is tried",
             "use_exact_rotary": "changes its model, which a second call then rejects",
         },

@@ -16,7 +16,6 @@ import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
 from primal.torch._inputs import DTYPES  # noqa: E402
-from primal.torch._tables import frequency_table  # noqa: E402
 
 
 def points(n: int, d: int) -> torch.Tensor:
@@ -202,7 +201,7 @@ class TestKernels:
 
     def test_bases_without_the_law_are_refused(self):
         with pytest.raises(
-            primal.errors.ParameterError, match=r"'orthogonal'.*'cauchy'.*'kronecker', 'table'"
+            primal.errors.ParameterError, match=r"'hadamard'.*'cauchy'.*'kronecker', 'table'"
         ):
             pt.PrimeFeatures(2, 8, kernel="cauchy", basis="hadamard")
         with pytest.raises(primal.errors.ParameterError, match="kernel must be one of 'rbf'"):
@@ -422,15 +421,6 @@ def test_growth_keeps_features_and_what_was_learned():
         pt.StaticPrime(8, layout="interleaved").waves(9),
     )
     assert isinstance(pt.PrimeFeatures(3, 8).grow(10), pt.PrimeFeatures)
-
-
-def test_parts_of_a_table_have_its_bits():
-    for name in ("paper", "signed", "kronecker", "table"):
-        for sigma in (0.3, tuple(0.1 * (i + 1) for i in range(9))):
-            basis = primal.Basis(name, 4, 9, sigma)
-            part = frequency_table(basis).part(2, 8).part(1, 5).rows
-            np.testing.assert_array_equal(part.mantissas, basis.table.mantissas[3:7])
-            np.testing.assert_array_equal(part.exponents, basis.table.exponents[3:7])
 
 
 def test_a_parameter_learns():

@@ -7,7 +7,6 @@ pytest.importorskip("torch")
 
 import torch
 
-import primal
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import on
 from primal.torch import (
@@ -59,33 +58,6 @@ class TestDecoding:
         z = layer(X.double())
         found = layer.decode(z).numpy()
         np.testing.assert_allclose(found, layer.map.decode(z.numpy()), rtol=0, atol=1e-14)
-
-
-class Mine(PrimeFeatures):
-    """A class of a user."""
-
-
-LEARNED = "learnable_scale, learnable_frequencies, device, dtype"
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda **o: PrimeFeatures(3, 8, **o), f"PrimeFeatures .*{LEARNED}"),
-        (lambda **o: Mine(3, 8, **o), f"Mine .*{LEARNED}"),
-        (lambda **o: DynamicPrime.from_frequencies(np.eye(2), **o), f"DynamicPrime .*{LEARNED}"),
-        (lambda **o: Mine.from_map(primal.KernelPrime(3, 8), **o), f"Mine .*{LEARNED}"),
-        (lambda **o: StaticPrime.from_map(primal.StaticPrime(8), **o), "StaticPrime .*device, d"),
-        (
-            lambda **o: PrimePositions.from_map(primal.StaticPrime(8), **o),
-            "PrimePositions .*head_dim, device",
-        ),
-    ],
-)
-def test_unknown_options_are_named_with_those_of_the_class(make, said):
-    with pytest.raises(TypeError, match=rf"^{said}") as caught:
-        make(length_scale=2.0, dtypes=None)
-    assert "no option 'length_scale', 'dtypes'" in str(caught.value)
 
 
 def test_no_positions_beyond_64_bits():

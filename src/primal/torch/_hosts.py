@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from primal.errors import DataError, ParameterError
-from primal.torch import _functional as F
+from primal.torch import _operators
 from primal.torch._inputs import checked_positions
 from primal.torch._positions import PrimePositions
 
@@ -167,8 +167,9 @@ class _Transformers(_Replacement):
     ) -> tuple[Tensor, Tensor]:
         positions, scaling = self.tables[layer_type or ""]
         wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        places = checked_positions(position_ids.to(x.device))
-        codes = F.static_prime(places, positions._increments_on(places.device), dtype=wide)
+        places = checked_positions(position_ids.to(x.device), "position_ids")
+        increments = _operators.increments(positions._key, device=places.device)
+        codes = _operators.static_codes(places.long(), increments, False, wide)
         waves = [(wave * scaling).to(x.dtype) for wave in codes.chunk(2, dim=-1)]
         if self.copies == "pairs":
             waves = [wave.repeat_interleave(2, -1) for wave in waves]

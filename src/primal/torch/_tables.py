@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -25,7 +24,7 @@ from primal._lazy import cached_property
 from primal._specs import from_spec
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.exact import BASIS_VERSION, LARGEST_LOG2_TURNS, Basis, FrequencyTable, HadamardTable
-from primal.maps import KernelBasis, StaticPrime
+from primal.maps import KernelBasis
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import TableTensors
 
@@ -46,41 +45,26 @@ class SharedTable:
     then `basis` is None. Its `shape` (k, d) are the numbers of frequencies and of inputs.
     """
 
-    def __init__(self, key: str, source: Basis | np.ndarray, first: int, last: int) -> None:
-        self.key, self._source, self._range = key, source, (first, last)
+    def __init__(self, key: str, source: Basis | np.ndarray) -> None:
+        self.key, self._source = key, source
         self.basis = source if isinstance(source, Basis) else None
-        d = source.d if isinstance(source, Basis) else source.shape[1]
-        self.shape = (last - first, d)
+        self.shape: tuple[int, int] = (
+            (source.n_frequencies, source.d) if isinstance(source, Basis) else source.shape
+        )
         self._made: dict[tuple[str, torch.device], Any] = {}
-
-    def part(self, first: int, last: int) -> SharedTable:
-        """Return the table of frequencies first..last-1."""
-        if isinstance(self._source, Basis):
-            begin = self._range[0]
-            return _basis_table(self._source, begin + first, begin + last)
-        return frequency_table(self._source[first:last])
 
     @cached_property
     def rows(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact integers."""
-        source, (first, last) = self._source, self._range
-        if not isinstance(source, Basis):
-            return FrequencyTable.from_floats(source)
-        if (first, last) == (0, source.n_frequencies):
-            return source.table
-        table = replace(source).table  # of a copy: a part does not keep the whole table
-        if isinstance(table, HadamardTable):
-            return table.rows(first, last)
-        return FrequencyTable(
-            table.mantissas[first:last].copy(), table.exponents[first:last].copy()
-        )
+        source = self._source
+        return source.table if isinstance(source, Basis) else FrequencyTable.from_floats(source)
 
-    @property
+    @cached_property
     def x_limit(self) -> float:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
         return 2.0**LARGEST_LOG2_TURNS / max(self.rows.largest_l1_norm, 2.0**-900)
 
-    @property
+    @cached_property
     def transform(self) -> HadamardTable | None:
         """The frequencies as a transform, which the basis ``hadamard`` is."""
         return self.rows if isinstance(self.rows, HadamardTable) else None
@@ -105,7 +89,7 @@ class SharedTable:
     def root_weights(self) -> np.ndarray:
         """Factors of weighted features beside the common one, float64 of shape (k,)."""
         assert isinstance(self._source, KernelBasis)  # only layers of weighted frequencies ask
-        return self._source.root_weights[slice(*self._range)]
+        return self._source.root_weights
 
     @property
     def transform_rows(self) -> np.ndarray:
@@ -162,8 +146,7 @@ def shared_table(key: str) -> SharedTable:
             f"this version of primal knows basis_version {BASIS_VERSION}, and a program was "
             f"made with another: {key}. Make it again."
         )
-    rows = spec.pop("rows")
-    return _live.setdefault(key, SharedTable(key, from_spec(spec), *rows))
+    return _live.setdefault(key, SharedTable(key, from_spec(spec)))
 
 
 def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
@@ -188,7 +171,8 @@ def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
     (True, (3, 2))
     """
     if isinstance(source, Basis):
-        return _basis_table(source, 0, source.n_frequencies)
+        own = {"basis_version": BASIS_VERSION}
+        return shared_table(json.dumps(source.spec | own, sort_keys=True))
     if isinstance(source, Tensor):
         with raised_as(DataError, "the source of frequencies must be a dense tensor with values"):
             source = source.detach().double().cpu().numpy()
@@ -208,25 +192,13 @@ def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
     digest = hashlib.sha256(repr(values.shape).encode() + values.astype("<f8").tobytes())
     key = _GIVEN + digest.hexdigest()
     values.flags.writeable = False
-    return _live.setdefault(key, SharedTable(key, values, 0, len(values)))
-
-
-def _basis_table(basis: Basis, first: int, last: int) -> SharedTable:
-    own = {"rows": (first, last), "basis_version": BASIS_VERSION}
-    return shared_table(json.dumps(basis.spec | own, sort_keys=True))
-
-
-def increments_key(m: StaticPrime, rows: tuple[int, int] | None = None) -> str:
-    """Return the key of the increments of a map, all of them or first..last-1."""
-    return json.dumps(m.spec | {"rows": rows or (0, m.D // 2)}, sort_keys=True)
+    return _live.setdefault(key, SharedTable(key, values))
 
 
 @lru_cache(maxsize=_N_INCREMENTS)
 def shared_increments(key: str, device: torch.device) -> Tensor:
     """Return the increments of a key on a device, int64; nobody may write into them."""
-    spec = json.loads(key)
-    first, last = spec.pop("rows")
-    values = from_spec(spec).increments[first:last]
+    values = from_spec(json.loads(key)).increments
     return _apart(lambda: torch.from_numpy(values.view(np.int64).copy()).to(device))
 
 
