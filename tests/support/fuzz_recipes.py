@@ -302,11 +302,9 @@ ROOMS: dict[str, Room] = {
             "rotate": {"x": _HEADS, "codes": torch.ones(5, 16)},
         },
         options={
-            "DynamicPrime.from_frequencies": _LEARNED,
             "DynamicPrime.from_map": _LEARNED,
             "DynamicPrime.grow": ("sigma",),
             "PrimeFeatures": _LEARNED,
-            "PrimeFeatures.from_frequencies": _LEARNED,
             "PrimeFeatures.from_map": _LEARNED,
             "PrimeFeatures.grow": ("rescale",),
             "PrimePositions.from_map": ("head_dim", *_LAYER),

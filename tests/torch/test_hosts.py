@@ -180,7 +180,7 @@ def test_a_second_call_says_that_the_model_is_exact():
     assert use_exact_rotary(model) == 1
     kept = model.rotary_pos_emb
     for positions in (None, PrimePositions(16)):
-        with pytest.raises(primal.PrimalError, match="Decoder is already exact"):
+        with pytest.raises(primal.PrimalError, match="that is not exact already"):
             use_exact_rotary(model, positions)
     assert model.rotary_pos_emb is kept
 

@@ -26,7 +26,6 @@ class TestDecoding:
         "layer",
         [
             PrimeFeatures(3, 64, on(0, "rbf", 1e-4) + on(1, "rbf", 1e-4)),
-            DynamicPrime.from_frequencies([[0.1, 0.0, 0.01], [0.2, 0.0, 0.3], [0.3, 0.0, 0.1]]),
         ],
     )
     def test_an_open_direction_is_not_called_zero(self, layer):
@@ -35,8 +34,8 @@ class TestDecoding:
 
     @pytest.mark.parametrize("learned", [False, True])
     def test_too_few_frequencies(self, learned):
-        layer = DynamicPrime.from_frequencies(
-            [[0.1, 0.2, 0.3]], precision="fast", learnable_frequencies=learned
+        layer = DynamicPrime(
+            3, 2, 0.1, basis="auto", precision="fast", learnable_frequencies=learned
         )
         with pytest.raises(NotInvertibleError, match="D = 6 or more"):
             layer.decode(layer(X))
@@ -85,10 +84,6 @@ class TestHosts:
         return torch.nn.ModuleList(
             host.Decoder(dim=64, depth=1, heads=heads, rotary_pos_emb=True) for heads in (2, 2)
         )
-
-    def test_positions_are_positions(self):
-        with pytest.raises(DataError, match="positions must be PrimePositions"):
-            use_exact_rotary(self.model(), 3)  # type: ignore[arg-type]
 
     def test_all_are_replaced_or_none(self):
         model = self.model()

@@ -13,10 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import (
-    flag,
     positive_scale,
     raised_as,
-    reject_masked,
     require_memory,
     whole_number,
 )
@@ -152,7 +150,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
         """Choose hyperparameters and fit to X (n, d) and y (n,) or (n, m), outputs apart."""
         X, y = self._checked(X, y, reset=True)
         vars(self).pop("_posterior", None)
-        self._is_normalized = flag("normalize_y", self.normalize_y)
+        self._is_normalized = bool(self.normalize_y)
         self._alpha = positive_scale("alpha", self.alpha)
         self.kernel_ = new_kernel(self.kernel, X, fitted=self.optimizer is not None)
         prior, d = read_prior(self.kernel_), X.shape[1]
@@ -224,8 +222,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
         std : ndarray of the shape of mean
         cov : ndarray of shape (n, n) or (n, n, m)
         """
-        asked = flag("return_std", return_std), flag("return_cov", return_cov)
-        if all(asked):
+        if return_std and return_cov:
             raise ParameterError("return_std and return_cov exclude each other: ask for one.")
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -234,7 +231,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
         offset, scale = self._normalization()
         if not return_cov:
             parts = (self.map_, X, prior.lengths, found)
-            means, variances = predictions(*parts, squares=bool(return_std))
+            means, variances = predictions(*parts, squares=return_std)
             means[far] = 0.0
             mean = _squeezed(offset + scale * means)
             if not return_std:
@@ -306,10 +303,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
         """
         check_is_fitted(self)
         if theta is None:
-            if flag("eval_gradient", eval_gradient):
+            if eval_gradient:
                 raise ParameterError("eval_gradient needs theta: pass kernel_.theta.")
             return self.log_marginal_likelihood_value_
-        reject_masked("theta", theta)
         with raised_as(ParameterError, "theta must be numbers"):
             theta = np.asarray(theta, dtype=np.float64)
         if theta.shape != self.kernel_.theta.shape or not np.isfinite(theta).all():
@@ -317,7 +313,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
                 f"theta must be {len(self.kernel_.theta)} finite numbers, one for each "
                 f"hyperparameter of {self.kernel_}, got {theta!r}."
             )
-        found = self._evidence(theta, gradient=flag("eval_gradient", eval_gradient))
+        found = self._evidence(theta, gradient=eval_gradient)
         return found if eval_gradient else found[0]
 
     def _evidence(self, theta: np.ndarray, *, gradient: bool) -> tuple[float, np.ndarray]:

@@ -233,8 +233,23 @@ def _gcv(
 class _Ridge(PrimeModel):
     """Sums of products of features and targets, and the linear system that they make."""
 
-    alpha: float | str
     _moments: Moments
+
+    def __init__(
+        self,
+        n_components: int = 1024,
+        *,
+        alpha: float | str = "gcv",
+        kernel: str | KernelSum = "rbf",
+        gamma: Any = "scale",
+        basis: str = "auto",
+        form: str = "pair",
+        precision: str = "exact",
+    ) -> None:
+        super().__init__(
+            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
+        )
+        self.alpha = alpha
 
     def grow(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Return the model with more features; sums over pairs of old ones are kept.
@@ -380,10 +395,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
         form: str = "pair",
         precision: str = "exact",
     ) -> None:
-        super().__init__(
-            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
-        )
-        self.alpha = alpha
+        options = {"kernel": kernel, "gamma": gamma, "basis": basis}
+        super().__init__(n_components, alpha=alpha, form=form, precision=precision, **options)
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -530,22 +543,6 @@ class PrimeRidgeRegressor(ManyTargets, _Ridge):
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 1e-3)
     True
     """
-
-    def __init__(
-        self,
-        n_components: int = 1024,
-        *,
-        alpha: float | str = "gcv",
-        kernel: str | KernelSum = "rbf",
-        gamma: Any = "scale",
-        basis: str = "auto",
-        form: str = "pair",
-        precision: str = "exact",
-    ) -> None:
-        super().__init__(
-            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
-        )
-        self.alpha = alpha
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X (n, d), targets y (n,) or (n, m), and weights of rows.

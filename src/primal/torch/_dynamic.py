@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +12,8 @@ from torch import Tensor, nn
 import primal.maps
 from primal._checks import flag, one_of
 from primal.decoding import SHORTEST_WAVE
-from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.errors import NotInvertibleError, ParameterError
 from primal.exact import Basis
-from primal.maps import LAYOUTS, PRECISIONS
 from primal.torch import _derivatives, _hadamard, _operators
 from primal.torch._inputs import (
     check_device,
@@ -25,10 +24,9 @@ from primal.torch._inputs import (
     split_pairs,
 )
 from primal.torch._layer import PrimeLayer
-from primal.torch._tables import SharedTable, frequency_table
+from primal.torch._tables import frequency_table
 
 SCALES = ("scalar", "input", "frequency")
-Layer = TypeVar("Layer", bound="DynamicPrime")
 
 
 class DynamicPrime(PrimeLayer):
@@ -71,7 +69,6 @@ class DynamicPrime(PrimeLayer):
     """
 
     map_type = primal.maps.DynamicPrime
-    _default_layout = "block"
     _is_weighted = False
 
     def __init__(
@@ -98,50 +95,25 @@ class DynamicPrime(PrimeLayer):
         }
         self._from_map(m, **learned, device=device, dtype=dtype)
 
-    @classmethod
-    def from_frequencies(
-        cls: type[Layer],
-        frequencies: np.ndarray | Tensor,
-        *,
-        layout: str | None = None,
-        precision: str = "exact",
-        **options: Any,
-    ) -> Layer:
-        """Return a layer with given frequencies (k, d), in turns per unit of x.
-
-        They are taken as float64 and belong to the layer like its other arguments: a pickle
-        holds them, ``state_dict()`` does not. Such a layer has no spec and cannot grow. The
-        options are those of the class.
-        """
-        layer = cls.__new__(cls)
-        layout = cls._default_layout if layout is None else layout
-        table = frequency_table(frequencies)
-        if table.shape[0] == 0:
-            raise DataError("frequencies must have a row for each frequency, got none.")
-        layer._set(None, table, layout, precision, **options)
-        return layer
-
     def _from_map(self, m: Any, **options: Any) -> None:
         if m.spec["layer_norm"]:
             raise ParameterError(
                 "a layer does not normalise its input: make the map without layer_norm and put "
                 "torch.nn.LayerNorm(d, elementwise_affine=False) in front."
             )
-        self._set(m, frequency_table(m.basis), m.layout, m.precision, **options)
+        self._set(m, **options)
 
     def _set(
         self,
         m: Any,
-        table: SharedTable,
-        layout: str,
-        precision: str,
         *,
         learnable_scale: str | None = None,
         learnable_frequencies: bool = False,
         **options: Any,
     ) -> None:
-        self._begin(m, 2 * table.shape[0], one_of("layout", layout, LAYOUTS), **options)
-        self.precision = one_of("precision", precision, PRECISIONS)
+        table = frequency_table(m.basis)
+        self._begin(m, m.D, m.layout, **options)
+        self.precision = m.precision
         if learnable_scale is not None:
             one_of("learnable_scale", learnable_scale, SCALES)
         self.learnable_scale = learnable_scale
@@ -167,8 +139,8 @@ class DynamicPrime(PrimeLayer):
         self.reset_parameters()
 
     @property
-    def basis(self) -> Basis | None:
-        """The rule behind the frequencies; None if they were given."""
+    def basis(self) -> Basis:
+        """The rule behind the frequencies."""
         return self._table.basis
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 import primal.maps
@@ -12,7 +11,6 @@ from primal._checks import even_dimension, whole_number
 from primal.errors import ParameterError
 from primal.maps import KernelSum, gamma_of_length
 from primal.torch._dynamic import DynamicPrime
-from primal.torch._tables import frequency_table
 
 
 class PrimeFeatures(DynamicPrime):
@@ -49,7 +47,6 @@ class PrimeFeatures(DynamicPrime):
     """
 
     map_type = primal.maps.KernelPrime
-    _default_layout = "interleaved"
 
     def __init__(
         self,
@@ -98,15 +95,11 @@ class PrimeFeatures(DynamicPrime):
                 f"a layer has pairs of cosine and sine, got a map with form={m.form!r} and D = "
                 f'{m.D}: make it with form="pair" and an even D.'
             )
-        self._set(m, frequency_table(m.basis), m.layout, m.precision, **options)
+        self._set(m, **options)
         self.amplitude = m.amplitude
         self._is_weighted = m.is_weighted
         if m.input_scales is not None:
             self._input_scales = tuple(m.input_scales.tolist())
-
-    def _set(self, *arguments: Any, **options: Any) -> None:
-        super()._set(*arguments, **options)
-        self.amplitude = float(np.sqrt(2.0 / self.D))  # of frequencies that were given
 
 
 def _without_gradient(value: object) -> object:

@@ -48,29 +48,20 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
     >>> use_exact_rotary(model)
     1
     """
-    if not isinstance(model, nn.Module):
-        raise DataError(f"model must be a torch.nn.Module, got {type(model).__name__}.")
-    if positions is not None and not isinstance(positions, PrimePositions):
-        raise DataError(f"positions must be PrimePositions, got {type(positions).__name__}.")
-    found, replaced = [], False
+    found = []
     for parent in model.modules():
         for name, child in parent.named_children():
             if isinstance(child, _Replacement):
-                replaced = True
                 continue
             for kind in (_Transformers, _XTransformers, _Torchtune):
                 if kind.takes(child):
                     found.append((parent, name, kind(child, positions).train(child.training)))
                     break
-    if replaced and not found:
-        raise ParameterError(
-            f"{type(model).__name__} is already exact, its rotary embeddings have been replaced: "
-            "make a new model to give it other positions."
-        )
     if not found:
         raise ParameterError(
             f"{type(model).__name__} has no rotary embedding of transformers, x-transformers or "
-            "torchtune: call PrimePositions.rotary on its queries and keys."
+            "torchtune that is not exact already: call PrimePositions.rotary on its queries and "
+            "keys."
         )
     for replacement in found:  # all of them, or none if one cannot be replaced
         setattr(*replacement)

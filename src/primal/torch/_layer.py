@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from primal._checks import whole_number
 from primal._specs import from_spec
-from primal.errors import ParameterError, SpecError
+from primal.errors import ParameterError
 from primal.torch._inputs import checked_device, output_dtype
 
 Layer = TypeVar("Layer", bound="PrimeLayer")
@@ -34,9 +34,8 @@ class PrimeLayer(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        """Begin a layer of a map, or of None where frequencies were given."""
         nn.Module.__init__(self)
-        self._spec = None if m is None else m.spec
+        self._spec = m.spec
         self.D = self.out_features = D  # by the name of nn.Linear, too
         self.layout = layout
         self._dtype_is_given = dtype is not None
@@ -68,8 +67,6 @@ class PrimeLayer(nn.Module):
 
         What is learned is not in it; it is in ``state_dict()``.
         """
-        if self._spec is None:
-            raise SpecError("frequencies that were given have no spec: keep the matrix itself.")
         return dict(self._spec)
 
     @property
@@ -88,8 +85,6 @@ class PrimeLayer(nn.Module):
         The options are those of the map's own `grow`. Only in the interleaved layout are the old
         outputs a prefix of the new ones.
         """
-        if self._spec is None:
-            raise ParameterError("frequencies that were given cannot grow: give more of them.")
         grown = self.from_map(self.map.grow(whole_number("D", D), **options), **self._options())
         grown._dtype_is_given, grown._first_dtype = self._dtype_is_given, self._first_dtype
         with torch.no_grad():
@@ -103,8 +98,7 @@ class PrimeLayer(nn.Module):
         return {"device": self._device, "dtype": self.dtype}
 
     def extra_repr(self) -> str:
-        given = {"frequencies": "given", "D": self.D, "layout": self.layout}
-        shown = (given if self._spec is None else self._spec) | self._options()
+        shown = self._spec | self._options()
         return ", ".join(
             f"{name}={_shortened(value)}"
             for name, value in shown.items()

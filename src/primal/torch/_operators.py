@@ -81,23 +81,6 @@ def static_codes(
     return _shaped(out, positions.shape)
 
 
-@torch.library.custom_op("primal::range_codes", mutates_args=())
-def range_codes(
-    increments: Tensor, n: int, first: int, interleaved: bool, dtype: torch.dtype
-) -> Tensor:
-    """Return the codes of positions first, ..., first + n - 1."""
-    if dtype != torch.float64 and n and backend(increments) == "triton":
-        from primal.torch._kernels import write_range
-
-        out = increments.new_empty((n, 2 * increments.shape[0]), dtype=dtype)
-        with torch.cuda.device_of(increments):
-            write_range(first, increments, out, interleaved)
-        return out
-    positions = torch.arange(n, device=increments.device) + first
-    request = Request(0, 1.0, interleaved, dtype)
-    return _features("positions", positions, increments.contiguous(), len(increments), request)
-
-
 @torch.library.custom_op("primal::exact_features", mutates_args=())
 def exact_features(
     x: Tensor, table: str, amplitude: float, interleaved: bool, dtype: torch.dtype
@@ -262,9 +245,6 @@ increments.register_fake(
 )
 static_codes.register_fake(
     lambda t, table, _, dtype: t.new_empty((*t.shape, 2 * table.shape[0]), dtype=dtype)
-)
-range_codes.register_fake(
-    lambda table, n, first, _, dtype: table.new_empty((n, 2 * table.shape[0]), dtype=dtype)
 )
 exact_features.register_fake(
     lambda x, table, *rest: _features_like(x, shared_table(table).shape[0], rest[-1])

@@ -88,8 +88,8 @@ class StaticPrime(PrimeLayer):
         if not (-(2**63) <= offset < 2**63 and offset + N <= 2**63):
             last = offset + N - 1
             raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {last}.")
-        interleaved = self.layout == "interleaved"
-        return _operators.range_codes(increments, N, offset, interleaved, self.dtype)
+        t = torch.arange(N, device=increments.device) + offset
+        return _operators.static_codes(t, increments, self.layout == "interleaved", self.dtype)
 
     def turns(self, t: Tensor) -> Tensor:
         """Return the phases behind codes, int64 (*t.shape, D / 2), units of 2**-64 turn."""

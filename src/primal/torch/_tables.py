@@ -7,7 +7,6 @@ is no memory of a module that could be undefined, cast or stored by mistake.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,45 +18,36 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import raised_as, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec
-from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
+from primal.errors import NotInvertibleError, SpecError
 from primal.exact import BASIS_VERSION, LARGEST_LOG2_TURNS, Basis, FrequencyTable, HadamardTable
 from primal.maps import KernelBasis
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import TableTensors
 
 T = TypeVar("T")
-# Turns per unit: far beyond any use, and far from where exponents of float64 end.
-_LARGEST_FREQUENCY = 1e30
 # Tables that are kept although no layer has them: those of exported programs.
 _N_RECENT = 8
 # Keys and devices whose increments are kept; a layer has a few kilobytes of them.
 _N_INCREMENTS = 64
-_GIVEN = "given "
 
 
 class SharedTable:
     """The table behind a key, one object for all layers of a process that have the key.
 
-    Copies of a layer share it, and a pickle holds the `key` alone, or the matrix that was given;
-    then `basis` is None. Its `shape` (k, d) are the numbers of frequencies and of inputs.
+    Copies of a layer share it, and a pickle holds the `key` alone. Its `shape` (k, d) are the
+    numbers of frequencies and of inputs.
     """
 
-    def __init__(self, key: str, source: Basis | np.ndarray) -> None:
-        self.key, self._source = key, source
-        self.basis = source if isinstance(source, Basis) else None
-        self.shape: tuple[int, int] = (
-            (source.n_frequencies, source.d) if isinstance(source, Basis) else source.shape
-        )
+    def __init__(self, key: str, basis: Basis) -> None:
+        self.key, self.basis, self.shape = key, basis, (basis.n_frequencies, basis.d)
         self._made: dict[tuple[str, torch.device], Any] = {}
 
-    @cached_property
+    @property
     def rows(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact integers."""
-        source = self._source
-        return source.table if isinstance(source, Basis) else FrequencyTable.from_floats(source)
+        return self.basis.table
 
     @cached_property
     def x_limit(self) -> float:
@@ -88,8 +78,8 @@ class SharedTable:
     @property
     def root_weights(self) -> np.ndarray:
         """Factors of weighted features beside the common one, float64 of shape (k,)."""
-        assert isinstance(self._source, KernelBasis)  # only layers of weighted frequencies ask
-        return self._source.root_weights
+        assert isinstance(self.basis, KernelBasis)  # only layers of weighted frequencies ask
+        return self.basis.root_weights
 
     @property
     def transform_rows(self) -> np.ndarray:
@@ -121,8 +111,6 @@ class SharedTable:
 
     def __reduce__(self) -> tuple[Callable, tuple]:
         """Say how it is made again, by a pickle or a copy: in this process it is the same one."""
-        if self.basis is None:
-            return frequency_table, (self._source,)
         return shared_table, (self.key,)
 
 
@@ -132,14 +120,8 @@ _live: WeakValueDictionary[str, SharedTable] = WeakValueDictionary()
 @lru_cache(maxsize=_N_RECENT)
 def shared_table(key: str) -> SharedTable:
     """Return the table of a key: of a living layer, or made again."""
-    found = _live.get(key)
-    if found is not None:
+    if (found := _live.get(key)) is not None:
         return found
-    if key.startswith(_GIVEN):
-        raise SpecError(
-            "a compiled or exported program needs a frequency matrix that was given to a layer, "
-            "and no such layer exists in this process: make one with the same matrix first."
-        )
     spec = json.loads(key)
     if spec.pop("basis_version", None) != BASIS_VERSION:
         raise SpecError(
@@ -149,18 +131,8 @@ def shared_table(key: str) -> SharedTable:
     return _live.setdefault(key, SharedTable(key, from_spec(spec)))
 
 
-def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
-    """Return the table of a basis, or of a matrix of frequencies.
-
-    Parameters
-    ----------
-    source : Basis, or ndarray or Tensor of shape (k, d)
-        A matrix is in turns per unit of x, finite numbers up to 1e30, and is taken as float64.
-
-    Returns
-    -------
-    table : SharedTable
-        The same object for the same source.
+def frequency_table(basis: Basis) -> SharedTable:
+    """Return the table of a basis, the same object for the same basis.
 
     Examples
     --------
@@ -170,29 +142,8 @@ def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
     >>> table is frequency_table(primal.Basis("paper", 2, 3)), table.shape
     (True, (3, 2))
     """
-    if isinstance(source, Basis):
-        own = {"basis_version": BASIS_VERSION}
-        return shared_table(json.dumps(source.spec | own, sort_keys=True))
-    if isinstance(source, Tensor):
-        with raised_as(DataError, "the source of frequencies must be a dense tensor with values"):
-            source = source.detach().double().cpu().numpy()
-    # A copy: the source may be changed.
-    values = real_array("the source of frequencies", source).astype(np.float64)
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise DataError(
-            "the source of frequencies must be a Basis, or a matrix with a row for each frequency "
-            f"and a column for each input, got shape {values.shape}."
-        )
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest > _LARGEST_FREQUENCY:
-        raise ParameterError(
-            f"frequencies must be at most {_LARGEST_FREQUENCY:.0e} turns per unit of x, got "
-            f"{largest:.3g}: scale x instead."
-        )
-    digest = hashlib.sha256(repr(values.shape).encode() + values.astype("<f8").tobytes())
-    key = _GIVEN + digest.hexdigest()
-    values.flags.writeable = False
-    return _live.setdefault(key, SharedTable(key, values))
+    own = {"basis_version": BASIS_VERSION}
+    return shared_table(json.dumps(basis.spec | own, sort_keys=True))
 
 
 @lru_cache(maxsize=_N_INCREMENTS)
