@@ -10,7 +10,7 @@ INPUTS := pyproject.toml studies/pyproject.toml constraints.txt hatch_build.py \
 	$(wildcard src/primal/native/*.[ch] src/primal/native/build.py)
 MINIMUM := .venv-minimum
 
-.PHONY: wheels demo test coverage test-minimum lint bench gpu-test reproduce docs site release-check clean
+.PHONY: wheels demo stress test coverage test-minimum lint bench gpu-test reproduce docs site release-check clean
 .DELETE_ON_ERROR:
 
 # Where bytecode is not kept, both workers of the tests and every process that they start would
@@ -37,6 +37,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyrefly check --summarize-errors
+
+stress: $(VENV)/.installed-dev ## primal.arrow in engines of several processes, in environments of its own
+	$(BIN)/python tests/stress/arrow_engines.py
 
 bench: $(VENV)/.installed-dev ## measure against what people use
 	$(BIN)/primal bench
@@ -76,7 +79,7 @@ wheels: $(VENV)/.installed-release ## wheels of all platforms, the pure one and 
 	for wheel in dist/*linux*.whl; do $(BIN)/auditwheel show $$wheel || exit 1; done
 
 clean:
-	rm -f src/primal/native/core.*
+	rm -f src/primal/native/primal.core.*
 	rm -rf $(VENV) $(MINIMUM) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce site docs/api
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
@@ -94,7 +97,7 @@ $(MINIMUM)/.installed: pyproject.toml constraints-minimum.txt
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c constraints-minimum.txt --group test \
-		--editable '.[sklearn,codebooks,lattice,privacy,onnx]' --editable ./studies
+		--editable '.[sklearn,codebooks,lattice,privacy,onnx,arrow]' --editable ./studies
 	@touch $@
 
 # torch first and pinned: anything that depends on it then finds it installed.

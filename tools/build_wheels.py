@@ -42,7 +42,7 @@ def check(target: str, wheel: Path) -> None:
         raise SystemExit(f"{wheel.name} has {wheel.stat().st_size} bytes, at most {LARGEST}.")
     with zipfile.ZipFile(wheel) as archive:
         found = [n for n in archive.namelist() if n.rpartition(".")[2] in MAGIC]
-        expected = [] if target == "pure" else [f"primal/native/core.{suffix_of(target)}"]
+        expected = [] if target == "pure" else [f"primal/native/primal.core.{suffix_of(target)}"]
         if found != expected:
             raise SystemExit(f"{wheel.name} holds {found}, not {expected}.")
         for name in found:

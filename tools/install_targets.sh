@@ -3,9 +3,11 @@
 # asking: as root on a system with apt. Elsewhere say what to do; the tests are then skipped.
 set -eu
 
-packages='clang gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc'
+packages='clang gcc-arm-none-eabi gcc-riscv64-unknown-elf qemu-system-arm qemu-system-misc
+    gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'
 missing=
-for name in gcc g++ clang arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32; do
+for name in gcc g++ clang arm-none-eabi-gcc riscv64-unknown-elf-gcc qemu-system-arm qemu-system-riscv32 \
+    aarch64-linux-gnu-gcc qemu-aarch64; do
     command -v "$name" >/dev/null 2>&1 || missing="$missing $name"
 done
 [ -n "$missing" ] || exit 0

@@ -12,6 +12,7 @@ _PACKAGES = {
     "gpytorch": ("GPyTorch", "gp", "gpytorch botorch"),
     "opendp": ("OpenDP", "privacy", "opendp"),
     "onnx": ("ONNX", "onnx", "onnx onnxruntime"),
+    "pyarrow": ("PyArrow", "arrow", "pyarrow"),
     "scipy": ("SciPy", "codebooks", "scipy"),
     "sklearn": ("scikit-learn", "sklearn", "scikit-learn"),
     "torch": ("PyTorch", "torch", "torch"),

@@ -21,7 +21,11 @@ _PIECES_PER_THREAD = 8
 
 
 def n_threads() -> int:
-    """Return the number of threads: PRIMAL_THREADS, or the processors this process may use."""
+    """Return the number of threads: PRIMAL_THREADS, else OMP_NUM_THREADS, else the CPUs available.
+
+    Ray, Dask and Spark set OMP_NUM_THREADS for their workers. An invalid value is ignored, as
+    OpenMP does, and only the first of several numbers counts, that of the outer level.
+    """
     asked = os.environ.get("PRIMAL_THREADS", "")
     if asked:
         if not asked.isdecimal() or int(asked) == 0:
@@ -30,6 +34,9 @@ def n_threads() -> int:
                 "remove the environment variable."
             )
         return int(asked)
+    openmp = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if openmp.isdecimal() and int(openmp) > 0:
+        return int(openmp)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -67,7 +67,8 @@ def _only_examples(text: str) -> str:
 def _missing(examples: str) -> str | None:
     """Return a package that examples need and that is not installed."""
     packages = ("torch", "torchhd", "gpytorch", "sklearn", "matplotlib", "scipy")
-    for package in (*packages, "opendp", "onnx", "onnxruntime"):
+    more = ("opendp", "onnx", "onnxruntime", "pyarrow", "duckdb", "polars")
+    for package in (*packages, *more):
         needed = re.search(
             rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b|\bto_{package}\b", examples
         )

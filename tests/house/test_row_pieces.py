@@ -9,8 +9,12 @@ from primal.errors import EngineError
 
 
 def test_the_number_of_threads_is_that_of_processors_unless_it_is_given(monkeypatch):
-    monkeypatch.delenv("PRIMAL_THREADS", raising=False)
+    for name in ("PRIMAL_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
     usual = n_threads()
+    for theirs, expected in (("5", 5), ("5,2", 5), (" 7 ", 7), ("0", usual), ("many", usual)):
+        monkeypatch.setenv("OMP_NUM_THREADS", theirs)
+        assert n_threads() == expected
     monkeypatch.setenv("PRIMAL_THREADS", "")
     assert n_threads() == usual
     monkeypatch.setenv("PRIMAL_THREADS", "3")

@@ -70,7 +70,7 @@ def test_a_rejected_batch_leaves_the_output_as_it_is():
     m, out = primal.KernelPrime(2, 4, gamma=[1.0, 2.0]), np.full((3_000_000, 4), 7.0, np.float32)
     x = np.zeros((len(out), 2))
     x[-1] = 1e200
-    with pytest.raises(DataError, match=r"^rows \d+ to 2999999 of x, times m\.input_scales: row"):
+    with pytest.raises(DataError, match=r"^row 2999999 of x holds 1e\+200 in column 0"):
         m.encode(x, out=out)
     assert (out == 7.0).all()
 
@@ -112,8 +112,41 @@ def test_phases_are_relative_to_a_point_that_has_some():
 @pytest.mark.parametrize("size", [1e80, 1e300])
 def test_numbers_beyond_the_range_with_a_gamma_for_each_input(size):
     m = primal.KernelPrime(3, 16, gamma=[1.0, 2.0, 1e160])
-    with pytest.raises(DataError, match=r"^rows 0 to 19 of x, times m\.input_scales"):
+    with pytest.raises(DataError, match=r"^row 0 of x holds .* in column 0, .*keep \|x\| below"):
         m.encode(size * X)
+
+
+MAPS = {
+    "gamma": primal.KernelPrime(3, 16, gamma=0.7),
+    "gammas": primal.KernelPrime(3, 16, gamma=[1.0, 1e-3, 1e9]),
+    "lattice": primal.KernelPrime(3, 16, gamma=[1.0, 2.0, 3.0], method="lattice"),
+    "fast": primal.DynamicPrime(3, 16, sigma=1e-3, precision="fast"),
+    "hadamard": primal.DynamicPrime(3, 16, sigma=7.0, basis="hadamard"),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("call", ["encode", "turns"])
+def test_the_limit_is_the_largest_number_that_is_accepted(name, call):
+    m = MAPS[name]
+    largest = np.broadcast_to(m.limit, 3)
+    assert len(getattr(m, call)(np.stack([largest, -largest]))) == 2
+    beyond = np.nextafter(largest, np.inf)
+    for j in range(3):
+        x = np.where(np.arange(3) == j, beyond, largest)
+        if call == "encode":
+            with pytest.raises(DataError, match="keep \\|x\\| below"):
+                m.encode(x)
+        with pytest.raises(DataError):
+            getattr(m, call)(x * (1.0 + 1e-15))
+
+
+def test_the_limit_of_normalized_rows_is_that_of_floats():
+    assert primal.DynamicPrime(3, 16, layer_norm=True).limit == np.finfo(np.float64).max
+    m = primal.DynamicPrime(3, 16, sigma=1e90, layer_norm=True)
+    assert m.limit == 0.0
+    with pytest.raises(DataError, match="below 0, or lower sigma"):
+        m.encode([1.0, 2.0, 3.0])
 
 
 @pytest.mark.parametrize("method", ["lattice", "spectral"])

@@ -77,7 +77,7 @@ def test_an_interrupted_fit_is_no_fit(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("primal.sklearn._ridge.Moments.add", interrupted)
+    monkeypatch.setattr("primal._sums.ExactSums.add", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     with pytest.raises(NotFittedError):

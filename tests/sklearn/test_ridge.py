@@ -19,7 +19,7 @@ from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.linear_model import Ridge
 
 from primal.sklearn import PrimeRidgeClassifier, PrimeRidgeRegressor
-from primal.sklearn._ridge import Moments
+from primal.sklearn._ridge import RoundedSums
 
 X, Y = load_iris(return_X_y=True)
 DX, DY = load_diabetes(return_X_y=True)
@@ -63,25 +63,25 @@ def test_announced_classes_change_nothing():
 def test_growth_equals_a_fit_with_more_features_to_the_bit(form):
     settings = {"gamma": 0.3, "alpha": 0.01, "form": form}
     small = PrimeRidgeClassifier(21, **settings).fit(X, Y)
-    kept, before = small._moments.gram.copy(), small.decision_function(X)
+    kept, before = small._sums.moments().gram, small.decision_function(X)
     order = np.random.default_rng(0).permutation(len(X))
     grown = small.grow(64, X[order], Y[order])
-    np.testing.assert_array_equal(grown._moments.gram[:21, :21], kept)
+    np.testing.assert_array_equal(grown._sums.moments().gram[:21, :21], kept[:21, :21])
     assert_same_model(PrimeRidgeClassifier(64, **settings).fit(X, Y), grown)
     assert grown.n_components == 64
     grown.partial_fit(X[:3], Y[:3])
     assert grown.coef_.shape == (3, 64)
     # The model that was grown is another one, whatever becomes of its successor.
     assert small.n_components == small.features_.n_components == 21
-    small._moments._solutions.clear()
+    small._solutions.clear()
     np.testing.assert_array_equal(small.decision_function(X), before)
 
 
 def test_growth_does_not_recompute_old_sums():
     grown = PrimeRidgeClassifier(16, gamma=0.3, alpha=0.1).fit(X, Y)
-    grown._moments.gram[0, 0] += 12345  # a mark that only copying preserves
-    mark = grown._moments.gram[0, 0]
-    assert grown.grow(32, X, Y)._moments.gram[0, 0] == mark
+    grown._sums._gram[0, 0, 0] += 12345  # a mark that only copying preserves
+    mark = grown._sums.moments().gram[0, 0]
+    assert grown.grow(32, X, Y)._sums.moments().gram[0, 0] == mark
 
 
 def test_growth_needs_the_same_rows():
@@ -91,6 +91,10 @@ def test_growth_needs_the_same_rows():
             model.grow(32, X[rows], Y[rows])
     with pytest.raises(primal.errors.DataError, match="all 150"):
         model.grow(32, X + 0.1, Y)
+    with pytest.raises(primal.errors.DataError, match="all 150"):
+        model.grow(32, X, Y[::-1])
+    with pytest.raises(primal.errors.DataError, match="all 150"):
+        model.grow(32, X, Y, sample_weight=np.full(150, 1.0 + 2.0**-40))
     with pytest.raises(primal.errors.DataError, match="not seen"):
         model.grow(32, X, Y + 1)
     assert model.n_components == 16
@@ -128,15 +132,17 @@ def test_gcv_is_leave_one_out_without_refitting():
     assert np.square(model.predict(x) - truth).mean() < 0.02
 
 
-def test_regression_streams_and_grows_to_rounding():
+@pytest.mark.parametrize("scale", [1.0, 1e-250, 3e200])
+def test_regression_streams_and_grows_to_the_bit(scale):
+    targets = scale * DY
     settings = {"gamma": 0.5, "alpha": 0.1}
-    at_once = PrimeRidgeRegressor(64, **settings).fit(DX, DY)
+    at_once = PrimeRidgeRegressor(64, **settings).fit(DX, targets)
     streamed = PrimeRidgeRegressor(32, **settings)
-    for part in np.array_split(np.arange(len(DX)), 5):
-        streamed.partial_fit(DX[part], DY[part])
-    grown = streamed.grow(64, DX[::-1], DY[::-1])
+    for part in np.array_split(np.random.default_rng(0).permutation(len(DX)), 5):
+        streamed.partial_fit(DX[part], targets[part])
+    grown = streamed.grow(64, DX[::-1], targets[::-1])
     assert streamed.n_components == 32
-    np.testing.assert_allclose(grown.predict(DX), at_once.predict(DX), rtol=1e-7)
+    assert_same_model(grown, at_once)
 
 
 def test_several_targets():
@@ -164,8 +170,8 @@ def test_sparse_and_pickle():
     again = pickle.loads(pickle.dumps(model))
     assert_same_model(again, model)
     again.partial_fit(X[:5], Y[:5])
-    assert again._moments.n_rows == 155
-    assert model._moments.n_rows == 150
+    assert again._sums.n_rows == 155
+    assert model._sums.n_rows == 150
 
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, "auto"])
@@ -228,22 +234,16 @@ class TestWeights:
         with pytest.raises(DataError, match="not the rows"):
             fresh.grow(64, x, y, sample_weight=weights[::-1])
 
-    def test_large_counts_are_summed_in_small_blocks(self):
-        rng = np.random.default_rng(2)
-        Q = np.rint(rng.uniform(-1, 1, (40, 5)) * 2.0**18)
-        Y, weights = np.ones((40, 1)), rng.integers(1, 65537, 40).astype(float)
-        moments = Moments.empty(5, 1)
-        moments.add(Q, Y, weights)
-        whole = Q.astype(np.int64)
-        np.testing.assert_array_equal(
-            moments.gram, (whole * weights.astype(int)[:, None]).T @ whole
-        )
-        assert moments.gram.dtype == np.int64
-        assert moments.n_rows == int(weights.sum())
-        moments.add(Q, Y, weights + 0.5)
-        assert moments.gram.dtype == np.float64
-        with pytest.raises(DataError, match="64-bit sums"):
-            Moments.empty(5, 1).add(Q[:2].repeat(600, 0), Y[:1].repeat(1200, 0), np.full(1200, 6e4))
+    def test_parts_with_other_weights_end_exactness(self):
+        whole = {"sample_weight": np.full(150, 2)}
+        model = PrimeRidgeClassifier(16, gamma=0.3, alpha=0.1)
+        model.partial_fit(X, Y, **whole)
+        assert not isinstance(model._sums, RoundedSums)
+        model.partial_fit(X, Y, sample_weight=np.full(150, 0.5))
+        assert isinstance(model._sums, RoundedSums)
+        weighted = PrimeRidgeClassifier(16, gamma=0.3, alpha=0.1)
+        weighted.fit(X, Y, sample_weight=np.full(150, 2.5))
+        np.testing.assert_allclose(model.coef_, weighted.coef_, rtol=1e-9)
 
     @pytest.mark.parametrize(
         ("weights", "said"),

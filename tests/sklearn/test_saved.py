@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 
 from primal._files import read_object, write_object
 from primal._specs import make_spec
+from primal._sums import ExactSums
 from primal.errors import DataError, ParameterError
 from primal.maps import on
 from primal.sklearn import (
@@ -200,11 +201,13 @@ def test_files_of_other_things_are_refused(saved, tmp_path):
         lambda f, a: f["learned"]["classes"].update(texts=["a", "b", "c"], dtype="<U999999999"),
         lambda f, a: f["learned"]["classes"].update(dtype="<f8"),
         lambda f, a: f["learned"]["classes"].update(dtype="i4,i4"),
-        lambda f, a: f["learned"].update(n_rows=-1),
-        lambda f, a: f["learned"].update(n_rows=2.5),
-        lambda f, a: f["learned"].update(n_rows=None),
-        lambda f, a: a.update(gram=a["gram"][1:]),
-        lambda f, a: a.update(target_squares=a["target_squares"] * np.nan),
+        lambda f, a: a.update(sums=a["sums"][1:]),
+        lambda f, a: a.update(sums=np.zeros(32, np.uint8)),
+        lambda f, a: a.update(sums=a["sums"] * np.uint8(0)),
+        lambda f, a: a.update(sums=np.frombuffer(ExactSums(8, 3).to_bytes(), np.uint8)),
+        lambda f, a: a.update(sums=np.frombuffer(ExactSums(16, 2).to_bytes(), np.uint8)),
+        lambda f, a: a.update(sums=np.frombuffer(ExactSums(16, 3).to_bytes(), np.uint8)),
+        lambda f, a: a.update(gram=a["coef"]),
         lambda f, a: a.update(classes=a["classes"][::-1]),
         lambda f, a: a.update(coef=a["coef"][1:]),
         lambda f, a: a.update(coef=a["coef"].astype(np.float32)),

@@ -21,6 +21,7 @@ import primal
 from primal import edge, exact, hdc, maps, privacy
 from primal import torch as layers
 from primal.decoding import MatrixPlan, plan_matrix
+from primal.vectors import Index, VectorCodes
 
 # An error that a callback raises passes through: only things that are no callbacks are tried.
 CALLBACKS = ("progress",)
@@ -60,6 +61,12 @@ _SUM = hdc.bundle(_CODES)
 _TENSOR = torch.from_numpy(_X)
 _PLACES = torch.arange(5)
 _HEADS = torch.ones(2, 3, 5, 16)
+
+
+def _index() -> Index:
+    index = Index(VectorCodes(3, 2), rescore=VectorCodes(3, 8))
+    index.add(_X)
+    return index
 
 
 def _memory() -> hdc.ItemMemory:
@@ -426,6 +433,26 @@ ROOMS: dict[str, Room] = {
         ),
     ),
 }
+ROOMS["primal.vectors"] = Room(
+    {
+        "d": 3,
+        "x": _X,
+        "q": _X[0],
+        "codes": VectorCodes(3),
+        "ids": [0, 2],
+        "rows": VectorCodes(3).encode(_X),
+        "path": "saved",
+        "scores": np.zeros(3),
+    },
+    calls={
+        "VectorCodes.__eq__": {"other": VectorCodes(3)},
+        "Index.add": {"ids": None},
+        "Index.load": {"path": lambda: _saved("index", _index())},
+    },
+    instances={"VectorCodes": lambda: VectorCodes(3), "Index": _index},
+    strange=(VectorCodes(2, 1, "l2"), _index, VectorCodes(2).encode(_X[:, :2])),
+    excluded={"Neighbors": "holds its two arrays"},
+)
 ROOMS["primal.privacy"] = Room(
     {
         "key": _KEY,
@@ -475,6 +502,28 @@ ROOMS["primal.privacy"] = Room(
         **_NO_OPENDP,
     },
 )
+if importlib.util.find_spec("pyarrow"):
+    _arrow, _pa = importlib.import_module("primal.arrow"), importlib.import_module("pyarrow")
+    _ENCODER = _arrow.Encoder(primal.KernelPrime(3, 8), "x")
+    _SUMS = _arrow.RidgeSums(_ENCODER, "y")
+    _BATCH = _pa.table({"x": _X.tolist(), "y": _Y.astype(float)})
+    ROOMS["primal.arrow"] = Room(
+        arguments={
+            "map": _ENCODER.map,
+            "other": _ENCODER,
+            "batch": _BATCH,
+            "columns": "x",
+            "encoder": _ENCODER,
+            "target": "y",
+            "schema": _BATCH.schema,
+            "batches": [_BATCH],
+        },
+        calls={
+            "Encoder.array": {"columns": [_BATCH["x"]]},
+            "RidgeSums.finish": {"batches": [_SUMS(_BATCH)]},
+        },
+        instances={"Encoder": lambda: _ENCODER, "RidgeSums": lambda: _SUMS},
+    )
 EXCLUDED_ROOMS = {
     "primal.cli": "takes text from a command line, not arguments",
     "primal.errors": "holds kinds of errors and warnings",
@@ -506,7 +555,7 @@ def calls(room: str) -> Iterator[surface.Call]:
             yield _call(table, name, lambda thing=thing: thing, thing)
             continue
         if f"{name}()" not in table.excluded:
-            make = partial(_estimator, thing) if hasattr(thing, "fit") else thing
+            make = partial(_estimator, thing) if hasattr(thing, "get_params") else thing
             yield _call(table, name, lambda make=make: make, thing)
         for method in surface.methods(thing):
             if f"{name}.{method}" not in table.excluded:

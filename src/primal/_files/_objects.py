@@ -15,7 +15,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -34,20 +34,29 @@ _NO_DIGEST = "0" * 64
 _DIGEST_PLACE = slice(len(_START), len(_START) + len(_NO_DIGEST))  # in the header
 
 
-def write_object(path: Path, document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write a spec and arrays; replace a file only if it is such a file, too."""
+def write_object(
+    path: Path,
+    document: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray | Sequence[np.ndarray]],
+) -> None:
+    """Write a spec and arrays; replace a file only if it is such a file, too.
+
+    Several arrays under one name are one array in parts along the first axis.
+    """
     with raised_as(ParameterError, "parameters cannot be saved as JSON"):
         text = json.dumps(document, allow_nan=False)
     header: dict[str, Any] = {"__metadata__": {"primal_sha256": _NO_DIGEST, "primal": text}}
     parts, end = [], 0
-    for name, array in sorted(arrays.items(), key=lambda item: -item[1].itemsize):
-        dtype = array.dtype.newbyteorder("<")
+    named = {name: [a] if isinstance(a, np.ndarray) else list(a) for name, a in arrays.items()}
+    for name, pieces in sorted(named.items(), key=lambda item: -item[1][0].itemsize):
+        first, dtype = pieces[0], pieces[0].dtype.newbyteorder("<")
         if dtype.str not in _NAMES:
-            raise ParameterError(f"{name} has the type {array.dtype}, which a file cannot hold.")
-        begin, end = end, end + array.nbytes
-        kind = {"dtype": _NAMES[dtype.str], "shape": list(array.shape)}
+            raise ParameterError(f"{name} has the type {dtype}, which a file cannot hold.")
+        begin, end = end, end + sum(piece.nbytes for piece in pieces)
+        shape = [sum(map(len, pieces)), *first.shape[1:]] if first.ndim else []
+        kind = {"dtype": _NAMES[dtype.str], "shape": shape}
         header[name] = kind | {"data_offsets": [begin, end]}
-        parts.append(np.ascontiguousarray(array, dtype=dtype).reshape(-1).data)
+        parts += [np.ascontiguousarray(piece, dtype=dtype).reshape(-1).data for piece in pieces]
     content = json.dumps(header, separators=(",", ":")).encode()
     content += b" " * (-len(content) % 8)
     if len(content) > LARGEST_JSON:

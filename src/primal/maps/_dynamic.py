@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -298,6 +299,18 @@ class DynamicPrime(Specified):
         """
         return no_wrap_bound(self._basis)
 
+    @cached_property
+    def limit(self) -> float:
+        """Largest size of an entry of x that `encode` accepts.
+
+        Beyond it a phase could pass 2**32 turns (2**20 with ``precision="fast"``), and its
+        fraction would no longer be determined.
+        """
+        allowed = 2.0**self._log2_limit / self._basis.table.largest_l1_norm
+        if self._layer_norm:  # a normalized row has no entry above sqrt(d)
+            return sys.float_info.max if math.sqrt(self.d) <= allowed else 0.0
+        return min(allowed, sys.float_info.max)
+
     def regime(self, x: object) -> Regime:
         """Return which phases of x wrap, in which rows, and by what margin."""
         rows, shape = self._checked_rows(x)
@@ -353,16 +366,13 @@ class DynamicPrime(Specified):
         """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""
         array, largest = sized_array(name, x, last=self.d)
         rows = array.reshape(-1, self.d)
-        # A normalised row has no entry above sqrt(d).
-        size = math.sqrt(self.d) if self._layer_norm else largest
-        allowed = 2.0**self._log2_limit / self._basis.table.largest_l1_norm
-        if len(rows) and size > allowed:
+        if len(rows) and largest > self.limit:
             worst = int(np.argmax(np.abs(rows))) // self.d
             place = f"row {worst} of x" if name == "x" else name
             raise DataError(
                 f"{place} holds a value of size {largest:.3g}, for which a phase can pass "
                 f"2**{self._log2_limit} turns and its fraction is no longer determined: keep |x| "
-                f"below {allowed:.3g}, or lower sigma (of a kernel: gamma)."
+                f"below {self.limit:.3g}, or lower sigma (of a kernel: gamma)."
             )
         return rows, array.shape[:-1]
 

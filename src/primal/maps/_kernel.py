@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from primal._checks import (
     flag,
     one_of,
     output_array,
-    raised_as,
     real_array,
     real_number,
     sized_array,
@@ -336,6 +336,18 @@ class KernelPrime(Specified):
         """Largest B such that no phase of an x with every |x_j| < B wraps."""
         return 0.5 / float(np.abs(self.frequencies).sum(axis=1).max())
 
+    @cached_property
+    def limit(self) -> float | np.ndarray:
+        """Largest size of an entry of x that `encode` accepts; see `DynamicPrime.limit`.
+
+        An array of shape (d,) if each input has its own gamma.
+        """
+        if self.input_scales is None:
+            return self.map.limit
+        # One step down, so that the product with the scale does not exceed the limit either.
+        scaled = np.minimum(self.map.limit / self.input_scales, sys.float_info.max)
+        return frozen(np.nextafter(scaled, 0.0))
+
     def regime(self, x: object) -> Regime:
         """Return which phases of x wrap, in which rows, and by what margin."""
         return self.map.regime(self._scaled(x))
@@ -468,13 +480,18 @@ class KernelPrime(Specified):
             return self.map._checked_rows(x)
         array, largest = sized_array("x", x, last=self.d)
         rows = array.reshape(-1, self.d)
-        # Rows are looked at again only if the largest number at the largest scale is too long.
-        longest = largest * float(self.input_scales.max())
-        if longest * self.basis.table.largest_l1_norm > 2.0**self.map._log2_limit:
+        limit = np.asarray(self.limit)
+        if len(rows) and largest > limit.min():
             for block in blocks(len(rows), self.d):
-                part = f"rows {block.start} to {block.stop - 1} of x, times m.input_scales"
-                with raised_as(DataError, part, keep=()):
-                    self.map._checked_rows(self._scaled(rows[block]))
+                over = np.abs(rows[block]) > limit
+                if over.any():
+                    i, j = np.argwhere(over)[0]
+                    raise DataError(
+                        f"row {block.start + i} of x holds {rows[block][i, j]:.3g} in column {j}, "
+                        f"for which a phase can pass 2**{self.map._log2_limit} turns and its "
+                        f"fraction is no longer determined: keep |x| below {limit[j]:.3g} there, "
+                        "or lower gamma."
+                    )
         return rows, array.shape[:-1]
 
     def _scaled(self, x: Any) -> Any:

@@ -24,7 +24,8 @@ import numpy as np
 __all__: list[str] = []
 
 _SUFFIX = {"win32": "dll", "darwin": "dylib"}.get(sys.platform, "so")
-PATH = Path(__file__).with_name(f"core.{_SUFFIX}")
+# The dot keeps Python from taking it for a module.
+PATH = Path(__file__).with_name(f"primal.core.{_SUFFIX}")
 
 # The arguments of every function; all return a status, 0 or 1 for no memory.
 _FUNCTIONS = {
@@ -45,6 +46,9 @@ _FUNCTIONS = {
     "short_vectors": (_P, _F64, _I64, _I64, _I64, _P, _P),
     "add_real_products": (_P, _P, _I64, _I64, _I64, _P),
     "add_word_products": (_P, _P, _I64, _I64, _I64, _P),
+    "vectors_rotate": (_P, _I64, _I64, _I64, _I64, _P, _P, _I64, _P, _P, _P, _P),
+    "vectors_code": (_P, _P, _P, _I64, _I64, _F64, _I64, _P, _P),
+    "vectors_nearest": (_P, _P, _P, _I64, _I64, _I64, _P, _P, _I64, _I64, _I64, _P, _P),
 }
 
 

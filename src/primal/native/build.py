@@ -50,7 +50,7 @@ def zig() -> list[str]:
 def library_name(target: str = "") -> str:
     """Return the name of the library for a target of zig, or for this machine."""
     system = target.split("-")[1].partition(".")[0] if target else platform.system().lower()
-    return f"core.{SUFFIXES.get(system.replace('darwin', 'macos'), 'so')}"
+    return f"primal.core.{SUFFIXES.get(system.replace('darwin', 'macos'), 'so')}"
 
 
 def build(folder: Path = SOURCES, *, target: str = "", flags: tuple[str, ...] = ()) -> Path:

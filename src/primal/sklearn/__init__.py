@@ -9,6 +9,7 @@ from primal.sklearn._features import PrimeFeatures
 from primal.sklearn._gaussian_process import PrimeGaussianProcessRegressor
 from primal.sklearn._prototypes import PrimeCentroidClassifier
 from primal.sklearn._ridge import PrimeRidgeClassifier, PrimeRidgeRegressor
+from primal.sklearn._ridge import ridge_of_sums as ridge_of_sums
 
 __all__ = [
     "PrimeCentroidClassifier",

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from primal._checks import file_path, raised_as
 from primal._files import read_object, write_object
 from primal._specs import from_spec, make_spec, plain, spec_fields
+from primal._sums import rounded
 from primal.errors import DataError, SpecError
 from primal.exact import row_blocks
 from primal.maps import KernelSum
@@ -34,13 +35,6 @@ from primal.sklearn._features import (
     transformed,
 )
 from primal.sklearn._saved import packed_labels, unpacked_labels
-
-BITS = 18  # of a rounded feature
-
-
-def rounded(Z: np.ndarray) -> np.ndarray:
-    """Return features in [-1, 1] as whole numbers in units of 2**-18, float64."""
-    return np.rint(Z.astype(np.float64) * 2.0**BITS)
 
 
 class PrimeModel(ReadOnlyArrays, metaclass=ABCMeta):

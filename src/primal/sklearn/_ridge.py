@@ -1,14 +1,7 @@
-"""``PrimeRidgeClassifier`` and ``PrimeRidgeRegressor``: sums over rows and one linear system.
-
-Features, rounded to multiples of 2**-18, are whole numbers whose products float64 adds without
-error: the Gram matrix is one of integers. Their sums do not depend on the order in which batches,
-classes and machines come, bit for bit.
-"""
+"""``PrimeRidgeClassifier`` and ``PrimeRidgeRegressor``: exact sums and one linear system."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -26,19 +19,16 @@ from primal._checks import (
     whole_number,
 )
 from primal._lazy import frozen
+from primal._sums import BITS, ExactSums, Moments, are_counts
 from primal.errors import DataError, ParameterError
-from primal.maps import KernelSum
+from primal.maps import METHODS, KernelPrime, KernelSum
 from primal.sklearn._contract import ManyTargets, checked_by_host
-from primal.sklearn._models import BITS, PrimeClassifier, PrimeModel
+from primal.sklearn._features import PrimeFeatures
+from primal.sklearn._models import PrimeClassifier, PrimeModel
 from primal.sklearn._saved import checked_array
 
-# A sum of this many products of 2**36 stays within 2**53.
-_BLOCK_ROWS = 1 << 16
-# More rows could overflow the 64-bit sums.
-_MOST_ROWS = 1 << 26
 _ALPHAS = tuple(10.0**exponent for exponent in np.arange(-6.0, 3.0, 0.5).tolist())
 _LEAST_CHANCE = 2.0**-20  # of a label: no regression is certain
-_SUMS = ("gram", "feature_sums", "cross", "target_sums", "target_squares")
 _LARGEST_WEIGHT = 2.0**900  # sums of products of features and weights stay far below infinity
 
 
@@ -50,163 +40,72 @@ class Solution(NamedTuple):
     intercept: np.ndarray
 
 
-@dataclass(eq=False)
-class Moments:
-    """Sums over `n_rows` rows of features and targets, each counted as often as its weight says.
+class RoundedSums(ExactSums):
+    """The same sums in float64, for weights that are not counts of rows."""
 
-    Sums of products of features, in units of 2**-36, and of features, in units of 2**-18, are
-    int64; float64 once weights come that are not whole numbers. `cross` (D, m), the sum of feature
-    times target in units of 2**-18, is float64, and exact for targets 0 and 1.
-    """
-
-    n_rows: int | float
-    gram: np.ndarray
-    feature_sums: np.ndarray
-    cross: np.ndarray
-    target_sums: np.ndarray
-    target_squares: np.ndarray
-    _solutions: dict[tuple[Any, ...], Solution] = field(default_factory=dict, repr=False)
+    _kind = np.float64
+    _rounding = 1e-9
 
     @classmethod
-    def empty(cls, n_features: int, n_targets: int) -> Moments:
-        n_entries = n_features * (n_features + n_targets)
-        require_memory(8 * n_entries, f"a regression on {n_features} features")
-        return cls(
-            0,
-            np.zeros((n_features, n_features), dtype=np.int64),
-            np.zeros(n_features, dtype=np.int64),
-            np.zeros((n_features, n_targets)),
-            np.zeros(n_targets),
-            np.zeros(n_targets),
-        )
+    def of(cls, sums: Moments) -> RoundedSums:
+        made = cls(len(sums.gram) - 1, len(sums.squares))
+        made._gram[0], made._cross[0, :, :, 0] = sums.gram, sums.cross
+        made._squares[0, :, 0, 0] = sums.squares
+        return made
 
-    def add(self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Add rows Q (n, D), targets Y (n, m) and weights (n,), exactly if these are whole."""
-        exact = self.gram.dtype == np.int64 and _are_counts(weights)
-        n_new = len(Q) if weights is None else weights.sum()
-        n_rows = self.n_rows + (int(n_new) if exact else float(n_new))
-        if exact and n_rows > _MOST_ROWS:
+    def add(
+        self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None, first: int = 0
+    ) -> None:
+        total = self._gram[0, -1, -1] + (len(Q) if weights is None else weights.sum())
+        if not total < _LARGEST_WEIGHT:
+            raise DataError(f"sample_weight adds up to {total:.3g} over all rows: scale it down.")
+        with np.errstate(over="ignore"):  # `solve` raises where squares are used
+            super().add(Q, Y, weights, first)
+
+    def moments(self) -> Moments:
+        return Moments(self._gram[0], self._cross[0, :, :, 0], self._squares[0, :, 0, 0])
+
+    @staticmethod
+    def _pieces(Y: np.ndarray) -> tuple[np.ndarray, int]:
+        return Y[:, :, None], 0
+
+    def _carry(self) -> None:
+        self._pending = 0
+
+
+def solve(
+    sums: Moments, alpha: float | str, amplitude: float, n_counted: float | None = None
+) -> Solution:
+    """Return the ridge regression of the targets on `amplitude` times the features.
+
+    The intercept is free of the penalty. With alpha="gcv" the sums determine which of `_ALPHAS`
+    has the least generalized cross-validation error, for `n_counted` rows; by default as many as
+    all weights add up to.
+    """
+    n_rows, target_sums = float(sums.gram[-1, -1]), sums.cross[-1]
+    unit = amplitude * 2.0**-BITS
+    feature_means = sums.gram[-1, :-1] * (unit / n_rows)
+    target_means = target_sums / n_rows
+    gram = sums.gram[:-1, :-1] * unit**2 - n_rows * np.outer(feature_means, feature_means)
+    cross = sums.cross[:-1] * unit - np.outer(feature_means, target_sums)
+    if isinstance(alpha, str):
+        if not np.isfinite(sums.squares).all():
             raise DataError(
-                f"{n_rows} rows are more than the {_MOST_ROWS} that 64-bit sums hold: fit on fewer."
+                "y has numbers too large for alpha='gcv': scale y, or give alpha as a number."
             )
-        if not n_rows < _LARGEST_WEIGHT:
-            raise DataError(f"sample_weight adds up to {n_rows:.3g} over all rows: scale it down.")
-        kind = np.int64 if exact else np.float64
-        self.gram, self.feature_sums = (
-            sums.astype(kind, copy=False) for sums in (self.gram, self.feature_sums)
-        )
-        for rows in _blocks(len(Q), weights):
-            part = Q[rows]
-            counted = part if weights is None else part * weights[rows, None]
-            self.gram += (counted.T @ part).astype(kind, copy=False)
-            self.feature_sums += counted.sum(axis=0).astype(kind, copy=False)
-        weighted = Y if weights is None else Y * weights[:, None]
-        self.cross += Q.T @ weighted
-        self.target_sums += weighted.sum(axis=0)
-        with np.errstate(over="ignore"):  # `solve` says so where squares are used
-            self.target_squares += (weighted * Y).sum(axis=0)
-        self.n_rows = n_rows
-        self._solutions.clear()
-
-    def with_targets(self, n_targets: int, places: np.ndarray) -> Moments:
-        """Return the sums with more targets, zero so far; the old ones go to `places`."""
-        cross = np.zeros((len(self.cross), n_targets))
-        sums, squares = np.zeros(n_targets), np.zeros(n_targets)
-        cross[:, places], sums[places] = self.cross, self.target_sums
-        squares[places] = self.target_squares
-        return Moments(self.n_rows, self.gram, self.feature_sums, cross, sums, squares)
-
-    def with_features(
-        self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None
-    ) -> Moments:
-        """Return the sums with new features appended; the block of the old ones is kept.
-
-        Q holds all features, old ones first, of the rows that were added before, in any order.
-        """
-        old, kind = len(self.gram), self.gram.dtype
-        counted = Q if weights is None else Q * weights[:, None]
-        feature_sums = counted.sum(axis=0)
-        n_rows = len(Q) if weights is None else weights.sum()
-        differences = np.append(feature_sums[:old] - self.feature_sums, n_rows - self.n_rows)
-        # Sums with weights that are no counts are rounded, in the order in which they came.
-        rounding = 0.0 if kind == np.int64 else 1e-9 * self.n_rows * 2.0**BITS
-        if np.abs(differences).max() > rounding:
-            raise DataError(
-                "X and sample_weight are not the rows that the model was fitted on: growing keeps "
-                f"their Gram matrix and needs all {self.n_rows} of them, in any order."
-            )
-        gram = np.zeros((Q.shape[1], Q.shape[1]), dtype=kind)
-        gram[:old, :old] = self.gram
-        for rows in _blocks(len(Q), weights):
-            new = (counted[rows].T @ Q[rows, old:]).astype(kind)
-            gram[:, old:] += new
-            gram[old:, :old] += new[:old].T
-        cross = np.concatenate([self.cross, counted[:, old:].T @ Y])
-        targets = (self.target_sums.copy(), self.target_squares.copy())
-        return Moments(self.n_rows, gram, feature_sums.astype(kind), cross, *targets)
-
-    def solve(
-        self, alpha: float | str, amplitude: float, n_counted: float | None = None
-    ) -> Solution:
-        """Return the ridge regression of the targets on `amplitude` times the features.
-
-        The intercept is free of the penalty. With alpha="gcv" the sums determine which of `_ALPHAS`
-        has the least generalised cross-validation error, for `n_counted` rows; by default as many
-        as all weights add up to. Solutions are kept until rows are added.
-        """
-        n_counted = self.n_rows if n_counted is None else n_counted
-        key = (alpha, amplitude, n_counted)
-        if key in self._solutions:
-            return self._solutions[key]
-        unit = amplitude * 2.0**-BITS
-        feature_means = self.feature_sums * (unit / self.n_rows)
-        target_means = self.target_sums / self.n_rows
-        gram = self.gram * unit**2 - self.n_rows * np.outer(feature_means, feature_means)
-        cross = self.cross * unit - np.outer(feature_means, self.target_sums)
-        if isinstance(alpha, str) and n_counted <= 1.0 and self.gram.dtype != np.int64:
-            raise DataError(
-                f"sample_weight adds up to {n_counted:.3g}, and alpha='gcv' counts rows by it: "
-                "scale it to add up to the number of rows, or give alpha as a number."
-            )
-        if isinstance(alpha, str):
-            if not np.isfinite(self.target_squares).all():
-                raise DataError(
-                    "y has numbers too large for alpha='gcv': scale y, or give alpha as a number."
-                )
-            squares = self.target_squares - self.n_rows * target_means**2
-            penalty, coef = _gcv(gram, cross, float(squares.sum()), n_counted)
-        else:
-            penalty = alpha
-            gram[np.diag_indices_from(gram)] += penalty
-            try:
-                coef = np.asarray(linalg.cho_solve(linalg.cho_factor(gram), cross))
-            except linalg.LinAlgError:
-                raise ParameterError(
-                    f"alpha = {penalty:.3g} is lost in the rounding of sums up to "
-                    f"{gram.diagonal().max():.3g}: raise it."
-                ) from None
-        self._solutions[key] = Solution(penalty, coef, target_means - feature_means @ coef)
-        return self._solutions[key]
-
-
-def _are_counts(weights: np.ndarray | None) -> bool:
-    """Whether weights are whole numbers, with which float64 sums of a block are exact."""
-    if weights is None:
-        return True
-    return bool((weights == np.rint(weights)).all() and weights.max(initial=0.0) <= _BLOCK_ROWS)
-
-
-def _blocks(n: int, weights: np.ndarray | None) -> Iterator[slice]:
-    """Return the rows in parts of at most `_BLOCK_ROWS`, counted with their weights."""
-    if weights is None:
-        yield from (slice(first, first + _BLOCK_ROWS) for first in range(0, n, _BLOCK_ROWS))
-        return
-    first, total = 0, np.cumsum(np.maximum(weights, 1.0))
-    while first < n:
-        before = total[first - 1] if first else 0.0
-        last = max(first + 1, int(np.searchsorted(total, before + _BLOCK_ROWS, side="right")))
-        yield slice(first, last)
-        first = last
+        squares = sums.squares - n_rows * target_means**2
+        n_counted = n_rows if n_counted is None else n_counted
+        alpha, coef = _gcv(gram, cross, float(squares.sum()), n_counted)
+    else:
+        gram[np.diag_indices_from(gram)] += alpha
+        try:
+            coef = np.asarray(linalg.cho_solve(linalg.cho_factor(gram), cross))
+        except linalg.LinAlgError:
+            raise ParameterError(
+                f"alpha = {alpha:.3g} is lost in the rounding of sums up to "
+                f"{gram.diagonal().max():.3g}: raise it."
+            ) from None
+    return Solution(alpha, coef, target_means - feature_means @ coef)
 
 
 def _gcv(
@@ -233,30 +132,16 @@ def _gcv(
 class _Ridge(PrimeModel):
     """Sums of products of features and targets, and the linear system that they make."""
 
-    _moments: Moments
-
-    def __init__(
-        self,
-        n_components: int = 1024,
-        *,
-        alpha: float | str = "gcv",
-        kernel: str | KernelSum = "rbf",
-        gamma: Any = "scale",
-        basis: str = "auto",
-        form: str = "pair",
-        precision: str = "exact",
-    ) -> None:
-        super().__init__(
-            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
-        )
-        self.alpha = alpha
+    alpha: float | str
+    _sums: ExactSums
+    _solutions: dict[tuple[Any, ...], Solution]  # of these sums
 
     def grow(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Return the model with more features; sums over pairs of old ones are kept.
 
-        The result is the model that `fit` with more features gives, for less work: bit for bit, for
-        a classifier. This model stays as it is. X, y and sample_weight are
-        all rows seen so far, in any order; others are rejected.
+        The result is the model that `fit` with more features returns, bit for bit, for less work.
+        This model is not modified. X, y and sample_weight are all rows seen so far, in any order;
+        others are rejected.
         """
         return self._grown(n_components, X, y, sample_weight)
 
@@ -266,9 +151,25 @@ class _Ridge(PrimeModel):
 
     def _solution(self) -> Solution:
         check_is_fitted(self)
-        return self._moments.solve(self._checked_alpha(), self._unit, self._n_counted())
+        alpha = self._checked_alpha()
+        key = (alpha, self._unit, self._class_weights())
+        if key not in self._solutions:
+            sums = self._sums.moments()
+            n_counted = self._n_counted(sums)
+            n_all = sums.gram[-1, -1] if n_counted is None else n_counted
+            if isinstance(alpha, str) and isinstance(self._sums, RoundedSums) and n_all <= 1.0:
+                raise DataError(
+                    f"sample_weight adds up to {n_all:.3g}, and alpha='gcv' counts rows by it: "
+                    "scale it to add up to the number of rows, or give alpha as a number."
+                )
+            self._solutions[key] = solve(sums, alpha, self._unit, n_counted)
+        return self._solutions[key]
 
-    def _n_counted(self) -> float | None:
+    def _class_weights(self) -> tuple[Any, ...] | None:
+        """Return weights of classes, which change the number of rows for alpha="gcv"."""
+        return None
+
+    def _n_counted(self, sums: Moments) -> float | None:
         """Return the number of rows for alpha="gcv", None for the sum of their weights."""
         return None
 
@@ -276,30 +177,39 @@ class _Ridge(PrimeModel):
         is_rule = isinstance(self.alpha, str) and self.alpha == "gcv"
         return "gcv" if is_rule else positive_scale("alpha", self.alpha)
 
-    def _new_moments(self, n_targets: int) -> Moments:
+    def _new_sums(self, n_targets: int) -> ExactSums:
         self._checked_alpha()
-        return Moments.empty(self._n_features, n_targets)
+        return ExactSums(self._n_features, n_targets)
+
+    def _keep(self, sums: ExactSums) -> None:
+        self._sums, self._solutions = sums, {}
 
     def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        n_targets = self._moments.cross.shape[1]
+        n_targets = self._sums.n_targets
         if targets.shape[1] != n_targets:
             raise DataError(
                 f"y has {targets.shape[1]} targets, and the model was fitted on {n_targets}."
             )
         for rows in self._blocks(X):
             own = None if weights is None else weights[rows]
-            self._moments.add(self._whole_features(X[rows]), targets[rows], own)
+            if type(self._sums) is ExactSums and not are_counts(own):
+                self._sums = RoundedSums.of(self._sums.moments())
+            self._sums.add(self._whole_features(X[rows]), targets[rows], own)
+        self._keep(self._sums)
 
     def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         n = self._n_features
         require_memory(8 * n * (n + X.shape[0]), f"a regression on {n} features")
-        self._moments = self._moments.with_features(self._whole_features(X), targets, weights)
+        self._keep(self._sums.with_features(self._whole_features(X), targets, weights))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         fields, arrays = super()._state()
-        found, sums = self._solution(), self._moments
-        fields["learned"] |= {"alpha": found.alpha, "n_rows": sums.n_rows}
-        arrays |= {name: getattr(sums, name) for name in _SUMS}
+        found = self._solution()
+        fields["learned"] |= {"alpha": found.alpha}
+        if type(self._sums) is ExactSums:
+            arrays["sums"] = np.frombuffer(self._sums.to_bytes(), np.uint8)
+        else:
+            arrays |= self._sums.moments()._asdict()
         return fields, arrays | {"coef": found.coef, "intercept": found.intercept}
 
     def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -307,24 +217,23 @@ class _Ridge(PrimeModel):
         alpha = positive_scale("alpha", fields.pop("alpha"))
         labels = getattr(self, "classes_", None)
         n_targets = arrays.get("intercept", np.empty(0)).size if labels is None else len(labels)
-        D, n_rows = self._n_features, fields.pop("n_rows")
-        exact = isinstance(n_rows, int)  # else it is a sum of weights
-        kind = "<i8" if exact else "<f8"
-        self._moments = Moments(
-            whole_number("n_rows", n_rows) if exact else positive_scale("n_rows", n_rows),
-            checked_array(arrays, "gram", (D, D), kind),
-            checked_array(arrays, "feature_sums", (D,), kind),
-            checked_array(arrays, "cross", (D, n_targets), "<f8"),
-            checked_array(arrays, "target_sums", (n_targets,), "<f8"),
-            checked_array(arrays, "target_squares", (n_targets,), "<f8", finite=False),
-        )
+        D = self._n_features
+        if "sums" in arrays:
+            sums = ExactSums.from_bytes(arrays.pop("sums").tobytes())
+        else:
+            shape = (D + 1, D + 1)
+            gram = checked_array(arrays, "gram", shape, "<f8")
+            cross = checked_array(arrays, "cross", (D + 1, n_targets), "<f8")
+            squares = checked_array(arrays, "squares", (n_targets,), "<f8", finite=False)
+            sums = RoundedSums.of(Moments(gram, cross, squares))
+        if (sums.n_features, sums.n_targets) != (D, n_targets) or sums.moments().gram[-1, -1] <= 0:
+            raise DataError(f"the sums must be of {D} features, {n_targets} targets and some rows.")
+        self._keep(sums)
         # As it was solved where it was saved: another machine may round otherwise.
         coef = checked_array(arrays, "coef", (D, n_targets), "<f8")
         intercept = checked_array(arrays, "intercept", (n_targets,), "<f8")
-        n_counted = self._n_counted()
-        n_counted = self._moments.n_rows if n_counted is None else n_counted
-        key = (self._checked_alpha(), self._unit, n_counted)
-        self._moments._solutions[key] = Solution(alpha, coef, intercept)
+        key = (self._checked_alpha(), self._unit, self._class_weights())
+        self._solutions[key] = Solution(alpha, coef, intercept)
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
         solution = self._solution()
@@ -395,8 +304,10 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
         form: str = "pair",
         precision: str = "exact",
     ) -> None:
-        options = {"kernel": kernel, "gamma": gamma, "basis": basis}
-        super().__init__(n_components, alpha=alpha, form=form, precision=precision, **options)
+        super().__init__(
+            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
+        )
+        self.alpha = alpha
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -467,13 +378,16 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
             reject_masked("sample_weight", sample_weight)
             return of_classes * np.asarray(sample_weight, dtype=np.float64)
 
-    def _n_counted(self) -> float | None:
+    def _class_weights(self) -> tuple[Any, ...] | None:
+        return tuple(self.class_weight.items()) if isinstance(self.class_weight, dict) else None
+
+    def _n_counted(self, sums: Moments) -> float | None:
         if not isinstance(self.class_weight, dict):
             return None
         # A class that weighs more has no more rows. Sums of targets are those of weights.
         each = [float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()]
-        weights, sums = np.array(each), self._moments.target_sums
-        return float((sums[weights > 0.0] / weights[weights > 0.0]).sum())
+        weights, totals = np.array(each), sums.cross[-1]
+        return float((totals[weights > 0.0] / weights[weights > 0.0]).sum())
 
     def _start(self, y: np.ndarray) -> None:
         self._has_several_labels = y.ndim == 2
@@ -497,8 +411,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
         first = not len(places)
-        self._moments = (
-            self._new_moments(n_classes) if first else self._moments.with_targets(n_classes, places)
+        self._keep(
+            self._new_sums(n_classes) if first else self._sums.with_targets(n_classes, places)
         )
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
@@ -525,8 +439,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 class PrimeRidgeRegressor(ManyTargets, _Ridge):
     """Regress by ridge regression on prime features.
 
-    The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding. Weights and attributes are those of
+    All sums are exact, as in the classifier, whatever the size of the targets. Weights and
+    attributes are those of
     :class:`PrimeRidgeClassifier`, with a row of `coef_` for each target.
 
     Parameters
@@ -543,6 +457,22 @@ class PrimeRidgeRegressor(ManyTargets, _Ridge):
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 1e-3)
     True
     """
+
+    def __init__(
+        self,
+        n_components: int = 1024,
+        *,
+        alpha: float | str = "gcv",
+        kernel: str | KernelSum = "rbf",
+        gamma: Any = "scale",
+        basis: str = "auto",
+        form: str = "pair",
+        precision: str = "exact",
+    ) -> None:
+        super().__init__(
+            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
+        )
+        self.alpha = alpha
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X (n, d), targets y (n,) or (n, m), and weights of rows.
@@ -570,7 +500,7 @@ class PrimeRidgeRegressor(ManyTargets, _Ridge):
 
     def _start(self, y: np.ndarray) -> None:
         self._n_outputs = y.ndim
-        self._moments = self._new_moments(self._targets(y).shape[1])
+        self._keep(self._new_sums(self._targets(y).shape[1]))
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
         return self._floats(y).reshape(len(y), -1)
@@ -583,3 +513,36 @@ class PrimeRidgeRegressor(ManyTargets, _Ridge):
     def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self._n_outputs = whole_number("n_outputs", fields.pop("n_outputs"), least=1, most=2)
         super()._learned(fields, arrays)
+
+
+def ridge_of_sums(
+    m: KernelPrime,
+    sums: ExactSums,
+    bounds: tuple[np.ndarray, np.ndarray],
+    classes: tuple[Any, ...] | None,
+    is_column: bool,
+    alpha: float | str,
+) -> PrimeRidgeClassifier | PrimeRidgeRegressor:
+    """Return the model fitted to rows with these sums and bounds (d,) of x, for `primal.arrow`.
+
+    Targets are membership of classes, or one column or several of numbers.
+    """
+    names = ("kernel", "gamma", "form", "precision")
+    options = {name: getattr(m, name) for name in names} | {"basis": m.spec["basis"]}
+    model: Any = (PrimeRidgeRegressor if classes is None else PrimeRidgeClassifier)(
+        m.D, alpha=alpha, **options
+    )
+    method = m.method if m.method in METHODS else "auto"
+    features = PrimeFeatures(m.D, layout=m.layout, method=method, **options)
+    features._set_map(m)
+    features.n_features_in_ = model.n_features_in_ = m.d
+    features.data_min_, features.data_max_ = bounds
+    features.n_samples_seen_, features.predicted_error_ = sums.n_rows, None
+    model.features_ = features
+    if classes is None:
+        model._n_outputs = 1 if is_column else 2
+    else:
+        model.classes_, model._has_several_labels = np.array(classes), False
+    model._keep(sums)
+    model._checked_alpha()
+    return model

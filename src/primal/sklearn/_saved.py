@@ -1,4 +1,4 @@
-"""What a file of a fitted model holds: labels and arrays, checked when they are read."""
+"""Labels and arrays in the file of a fitted model, checked when they are read."""
 
 from typing import Any
 

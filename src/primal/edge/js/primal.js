@@ -260,3 +260,165 @@ function transform(from, to, minus, at) {
     to[j] = (to[j] + carry) >>> 0;
   }
 }
+
+// Vector codes and their index, by the specification in docs/vectors.md. Rows are flat arrays of n d numbers.
+const rint = (v) => v + NEAREST - NEAREST, top = (v) => v.reduce((t, a) => (abs(a) > t ? abs(a) : t), 0);
+const LEVELS = { 1: [1], 2: [3, 10], 4: [3, 9, 15, 22, 29, 38, 48, 64] };
+const THRESHOLDS = { 1: [], 2: [4021], 4: [1058, 2140, 3275, 4503, 5887, 7551, 9834] };
+
+function hadamard(y, m) {
+  for (let half = 1; half < m; half *= 2)
+    for (let i = 0; i < y.length; i += 2 * half)
+      for (let j = i; j < i + half; j++) {
+        const a = y[j], b = y[j + half];
+        y[j] = a + b;
+        y[j + half] = a - b;
+      }
+}
+
+// Row-major (rows, columns) to (columns, rows).
+function transpose(y, rows, columns) {
+  const z = y.slice();
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) y[j * rows + i] = z[i * columns + j];
+}
+
+export class VectorCodes {
+  constructor({ d, bits = 4, metric = "cosine", center }) {
+    let m = 8;
+    while (m < d && m < 256) m *= 2;
+    while (m > 8 && m * Math.ceil(d / m) > Math.max(8 * Math.ceil(d / 8), d + floor(d / 32))) m /= 2;
+    const r = Math.ceil(d / m), D = m * r, half = 1 << (bits - 1);
+    Object.assign(this, { d, bits, metric, m, r, D, gain: m ** 3, bytes: (D * bits) / 8 });
+    this.center = center && Float32Array.from(center);
+    this.signs = Int8Array.from(primes(0, 3 * D), (p) => (root(p, 1048583, 1) & 1n ? 1 : -1));
+    const level = (i) => (bits === 8 ? i - 128 : i < half ? -LEVELS[bits][half - 1 - i] : LEVELS[bits][i - half]);
+    this.levels = Int8Array.from({ length: 1 << bits }, (_, i) => level(i));
+  }
+
+  // Integers X with v ~ X 2**t and m**3 |X|**2 <= 2**60.
+  words(v) {
+    const e = exponent(top(v)), X = v.map((a) => rint(scaled(a, 18 - e))), square = () => X.reduce((s, a) => s + a * a, 0);
+    let shift = 0;
+    for (const sum = square(); sum > (2 ** 60 / this.gain) * 4 ** shift; shift++);
+    X.forEach((a, i) => (X[i] = (a + ((1 << shift) >> 1)) >> shift));
+    const t = e - 18 + shift, squares = square(), unit = 2 ** t;
+    return { X, t, squares, length: squares * (unit * unit) };
+  }
+
+  rotated(row) {
+    let v = Float64Array.from(row);
+    if (v.length !== this.d || !v.every(Number.isFinite)) throw RangeError(`a row must have ${this.d} finite numbers`);
+    if (this.metric === "cosine") {
+      const e = exponent(top(v)), u = v.map((a) => rint(scaled(a, 20 - e))), length = sqrt(u.reduce((s, a) => s + a * a, 0)) || 1;
+      v = u.map((a) => a / length);
+    }
+    const { X, t, squares, length } = this.words(this.center ? v.map((a, i) => a - this.center[i]) : v);
+    const offset = this.metric === "ip" ? length - this.words(v).length : length;
+    if (!Number.isFinite(f(offset))) throw RangeError("a row is too long: squared lengths must be below 3.4e38");
+    const { m, r, D, signs } = this, y = new Int32Array(D);
+    y.set(X);
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < D; i++) y[i] *= signs[round * D + i];
+      hadamard(y, m);
+      if (round < 2) transpose(y, r, m);
+    }
+    return { y, t, squares, offset };
+  }
+
+  encode(x) {
+    const { d, bits, D, bytes, gain, levels } = this, n = x.length / d, half = 1 << (bits - 1), each = 8 / bits;
+    const codes = new Uint8Array(n * bytes), factors = new Float32Array(n), offsets = new Float32Array(n);
+    for (let k = 0; k < n; k++) {
+      const { y, t, squares, offset } = this.rotated(x.slice(k * d, (k + 1) * d)), most = top(y) || 1;
+      const rms = sqrt((squares * gain) / D), limits = THRESHOLDS[bits]?.map((h) => floor(rms * (h / 4096)));
+      let product = 0;
+      for (let i = 0; i < D; i++) {
+        let place = 0;
+        if (bits === 8) place = rint((y[i] * 127) / most) + 128;
+        else {
+          for (const limit of limits) place += abs(y[i]) > limit;
+          place = y[i] < 0 ? half - 1 - place : half + place;
+        }
+        product += y[i] * levels[place];
+        codes[k * bytes + floor(i / each)] |= place << (bits * (i % each));
+      }
+      factors[k] = ((squares * gain) / (product || 1)) * 2 ** t;
+      offsets[k] = offset;
+    }
+    return { codes, factors, offsets };
+  }
+
+  // Levels of row k of codes.
+  row(codes, k) {
+    const { bits, bytes, D, levels } = this, each = 8 / bits, mask = (1 << bits) - 1;
+    return Int32Array.from({ length: D }, (_, i) => levels[(codes[k * bytes + floor(i / each)] >> (bits * (i % each))) & mask]);
+  }
+
+  decode({ codes, factors, offsets }) {
+    const { d, m, r, D, signs, gain, bits } = this, x = new Float32Array(factors.length * d);
+    factors.forEach((factor, k) => {
+      const y = this.row(codes, k), norm = factor * y.reduce((s, a) => s + a * a, 0);
+      const scale = this.metric === "ip" ? factor * ({ 1: 0.637, 2: 0.883, 4: 0.991 }[bits] ?? 1) / gain : norm > 0 ? offsets[k] / norm : 0;
+      for (let round = 2; round >= 0; round--) {
+        if (round < 2) transpose(y, m, r);
+        hadamard(y, m);
+        for (let i = 0; i < D; i++) y[i] *= signs[round * D + i];
+      }
+      for (let i = 0; i < d; i++) x[k * d + i] = this.center ? y[i] * scale + this.center[i] : y[i] * scale;
+    });
+    return x;
+  }
+
+  // A rotated query in 8 bits, 12 for 8-bit codes, and twice its unit.
+  query(row) {
+    const { y, t, offset } = this.rotated(row), kept = this.bits === 8 ? 11 : 7, most = top(y);
+    let shift = Math.max(32 - Math.clz32(most) - kept, 0);
+    shift += (most + ((1 << shift) >> 1)) >> shift === 1 << kept;
+    return { q: y.map((a) => (a + ((1 << shift) >> 1)) >> shift), twice: 2 ** (t + shift + 1) / this.gain, offset };
+  }
+
+  // The k nearest of some rows, or of all: [score, row], best first; the first row among equal ones.
+  nearest({ codes, factors, offsets }, { q, twice }, k, rows) {
+    const { bits, bytes, levels } = this, each = 8 / bits, mask = (1 << bits) - 1, found = [], n = rows?.length ?? factors.length;
+    for (let i = 0; i < n; i++) {
+      const row = rows ? rows[i] : i;
+      let ip = 0;
+      for (let j = 0, at = row * bytes; j < q.length; at++)
+        for (let c = codes[at], g = 0; g < each; g++, c >>= bits) ip += levels[c & mask] * q[j++];
+      const score = offsets[row] - ip * factors[row] * twice;
+      if (found.length === k && !(score < found[k - 1][0])) continue;
+      let j = found.length < k ? found.length : k - 1;
+      for (; j > 0 && found[j - 1][0] > score; j--) found[j] = found[j - 1];
+      found[j] = [score, row];
+    }
+    return found;
+  }
+}
+
+// An index that Python saved: new Index(arrayBuffer).search(q, k).
+export class Index {
+  constructor(file) {
+    const length = Number(new DataView(file).getBigUint64(0, true)), types = { U8: Uint8Array, F32: Float32Array, I64: BigInt64Array };
+    const { __metadata__, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 8, length)));
+    const spec = JSON.parse(__metadata__.primal);
+    const array = (name) => {
+      if (!(name in header)) return undefined;
+      const { dtype, data_offsets: [from, to] } = header[name], type = types[dtype];
+      return new type(file, 8 + length + from, (to - from) / type.BYTES_PER_ELEMENT);
+    };
+    if (spec.type !== "Index" || spec.version !== 1) throw RangeError(`no index of version 1: ${spec.type} ${spec.version}`);
+    const stage = (s, end) => s && { codes: new VectorCodes(s), rows: Object.fromEntries(["codes", "factors", "offsets"].map((name) => [name, array(name + end)])) };
+    Object.assign(this, { first: stage(spec.codes, ""), second: stage(spec.rescore, "2"), oversample: spec.oversample, ids: array("ids") });
+  }
+
+  search(q, k = 10) {
+    const { first, second, oversample, ids } = this, metric = first.codes.metric;
+    let query = first.codes.query(q), found = first.codes.nearest(first.rows, query, second ? k * oversample : k);
+    if (second) {
+      query = second.codes.query(q);
+      found = second.codes.nearest(second.rows, query, k, found.map(([, row]) => row).sort((a, b) => a - b));
+    }
+    const value = (v) => (metric === "l2" ? v : (metric === "cosine" ? 1 : 0) - v / 2);
+    return { scores: Float64Array.from(found, ([score]) => value(score + query.offset)), ids: found.map(([, row]) => Number(ids?.[row] ?? row)) };
+  }
+}

@@ -68,22 +68,22 @@ def random_fourier_ridge(split: Split, n_components: int, seed: int) -> np.ndarr
     """Answer by the same ridge read-out and the same gamma, on scikit-learn's RBFSampler."""
     from sklearn.kernel_approximation import RBFSampler
 
+    from primal._sums import ExactSums, rounded
     from primal.maps import scale_gamma
-    from primal.sklearn._models import rounded
-    from primal.sklearn._ridge import Moments
+    from primal.sklearn._ridge import solve
 
     sampler = RBFSampler(
         gamma=scale_gamma(split.X_train), n_components=n_components, random_state=seed
     ).fit(split.X_train)
     size = math.sqrt(2.0 / n_components)
     indicators = np.eye(int(split.y_train.max()) + 1)
-    moments = Moments.empty(n_components, len(indicators))
+    sums = ExactSums(n_components, len(indicators))
     step = max(1, (1 << 22) // n_components)
     for first in range(0, len(split.y_train), step):
         rows = slice(first, first + step)
         unit = sampler.transform(split.X_train[rows]) / size
-        moments.add(rounded(unit), indicators[split.y_train[rows]])
-    found = moments.solve("gcv", size)
+        sums.add(rounded(unit), indicators[split.y_train[rows]])
+    found = solve(sums.moments(), "gcv", size)
     parts = [
         (sampler.transform(split.X_test[i : i + step]) @ found.coef + found.intercept).argmax(1)
         for i in range(0, len(split.X_test), step)

@@ -10,7 +10,7 @@ import numpy as np
 
 from primal._parallel import single_threaded_blas
 from primal.sklearn import PrimeCentroidClassifier, PrimeRidgeClassifier
-from primal.sklearn._ridge import Moments
+from primal.sklearn._ridge import Moments, RoundedSums
 
 __all__ = ["LEARNERS", "Learner", "leading"]
 
@@ -24,15 +24,10 @@ _REPLAY_ROWS = 20
 def leading(model: PrimeRidgeClassifier, n_components: int) -> PrimeRidgeClassifier:
     """Return the model that the first `n_components` features alone give, from the same sums."""
     small = copy(model)
-    sums, m = model._moments, n_components
-    small._moments = Moments(
-        sums.n_rows,
-        sums.gram[:m, :m],
-        sums.feature_sums[:m],
-        sums.cross[:m],
-        sums.target_sums,
-        sums.target_squares,
-    )
+    sums, m = model._sums.moments(), n_components
+    kept = [*range(m), -1]
+    gram = sums.gram[np.ix_(kept, kept)]
+    small._keep(RoundedSums.of(Moments(gram, sums.cross[kept], sums.squares)))
     small.n_components = m
     features = model.features_
     # Resolved options: "auto" and "scale" could mean something else for fewer features or rows.

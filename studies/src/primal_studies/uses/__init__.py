@@ -3,4 +3,4 @@
 ``primal study NAME`` runs one; a run that was interrupted resumes where it stopped.
 """
 
-STUDIES = ("multiuser", "chaos", "optics", "fingerprints", "kspace", "split_learning")
+STUDIES = ("multiuser", "chaos", "optics", "fingerprints", "kspace", "split_learning", "vectors")
