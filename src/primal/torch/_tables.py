@@ -44,7 +44,7 @@ class SharedTable:
         self.key, self.basis, self.shape = key, basis, (basis.n_frequencies, basis.d)
         self._made: dict[tuple[str, torch.device], Any] = {}
 
-    @property
+    @cached_property
     def rows(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact integers."""
         return self.basis.table
