@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import (
+    flag,
     positive_scale,
     raised_as,
     require_memory,
@@ -150,7 +151,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
         """Choose hyperparameters and fit to X (n, d) and y (n,) or (n, m), outputs apart."""
         X, y = self._checked(X, y, reset=True)
         vars(self).pop("_posterior", None)
-        self._is_normalized = bool(self.normalize_y)
+        self._is_normalized = flag("normalize_y", self.normalize_y)
         self._alpha = positive_scale("alpha", self.alpha)
         self.kernel_ = new_kernel(self.kernel, X, fitted=self.optimizer is not None)
         prior, d = read_prior(self.kernel_), X.shape[1]
@@ -222,7 +223,8 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
         std : ndarray of the shape of mean
         cov : ndarray of shape (n, n) or (n, n, m)
         """
-        if return_std and return_cov:
+        asked = flag("return_std", return_std), flag("return_cov", return_cov)
+        if all(asked):
             raise ParameterError("return_std and return_cov exclude each other: ask for one.")
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -303,7 +305,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
         """
         check_is_fitted(self)
         if theta is None:
-            if eval_gradient:
+            if flag("eval_gradient", eval_gradient):
                 raise ParameterError("eval_gradient needs theta: pass kernel_.theta.")
             return self.log_marginal_likelihood_value_
         with raised_as(ParameterError, "theta must be numbers"):
@@ -313,7 +315,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
                 f"theta must be {len(self.kernel_.theta)} finite numbers, one for each "
                 f"hyperparameter of {self.kernel_}, got {theta!r}."
             )
-        found = self._evidence(theta, gradient=eval_gradient)
+        found = self._evidence(theta, gradient=flag("eval_gradient", eval_gradient))
         return found if eval_gradient else found[0]
 
     def _evidence(self, theta: np.ndarray, *, gradient: bool) -> tuple[float, np.ndarray]:

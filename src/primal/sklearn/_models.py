@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.multiclass import check_classification_targets, type_of_target, unique_labels
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from primal._checks import file_path, raised_as
+from primal._checks import file_path, raised_as, reject_masked
 from primal._files import read_object, write_object
 from primal._specs import from_spec, make_spec, plain, spec_fields
 from primal._sums import rounded
@@ -271,6 +271,7 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         self._spread(len(self.classes_), np.empty(0, dtype=np.int64))
 
     def _meet(self, y: np.ndarray, classes: Any) -> None:
+        reject_masked("classes", classes)
         with raised_as(DataError, "classes must be labels such as y holds", keep=()):
             expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
             labels = unique_labels(self.classes_, expected)

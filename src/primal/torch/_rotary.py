@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from primal._checks import one_of
+from primal._checks import one_of, whole_number
 from primal.errors import DataError, ParameterError
 from primal.maps import LAYOUTS
 from primal.torch import _operators
@@ -105,6 +105,8 @@ def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
                 "seq_dim=-2 for (..., heads, n, D), or seq_dim=-3 for (..., n, heads, D)."
             )
         return 0
+    if not isinstance(seq_dim, int):
+        seq_dim = whole_number("seq_dim", seq_dim, least=-x.ndim)
     if not -x.ndim <= seq_dim < x.ndim - 1 or seq_dim == -1:
         raise DataError(
             f"seq_dim={seq_dim} is no axis of positions of a tensor of shape {_shape(x)}, whose "
