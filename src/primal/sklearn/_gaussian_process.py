@@ -16,6 +16,7 @@ from primal._checks import (
     flag,
     positive_scale,
     raised_as,
+    reject_masked,
     require_memory,
     whole_number,
 )
@@ -308,6 +309,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
             if flag("eval_gradient", eval_gradient):
                 raise ParameterError("eval_gradient needs theta: pass kernel_.theta.")
             return self.log_marginal_likelihood_value_
+        reject_masked("theta", theta)
         with raised_as(ParameterError, "theta must be numbers"):
             theta = np.asarray(theta, dtype=np.float64)
         if theta.shape != self.kernel_.theta.shape or not np.isfinite(theta).all():
