@@ -252,7 +252,7 @@ def test_specs_of_models_and_the_command(digits, tmp_path, monkeypatch):
     assert (tmp_path / "a.h").read_text() == (tmp_path / "b.h").read_text()
 
 
-@pytest.mark.parametrize("kind", [PrimeRidgeClassifier, PrimeCentroidClassifier, PrimeFeatures])
+@pytest.mark.parametrize("kind", [PrimeRidgeClassifier, PrimeCentroidClassifier])
 def test_the_command_takes_files_of_estimators(kind, digits, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fitted = kind(32, gamma=0.001).fit(digits[0], digits[2])
@@ -267,7 +267,7 @@ def test_the_command_takes_files_of_estimators(kind, digits, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("memory", "contains a KeyValueMemory: pass a file of a fitted PrimeFeatures"),
+        ("memory", "contains a KeyValueMemory: pass a file of a fitted PrimeRidge"),
         ("damaged", "is damaged, its digest has changed"),
         (None, "m cannot be read: No such file or directory"),
         (b"", "is not JSON"),

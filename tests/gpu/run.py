@@ -77,12 +77,13 @@ class CudaTriton(CudaEager, HadamardKernels):
         from primal.torch._eager import Request
         from primal.torch._kernel_exact import write_exact
         from primal.torch._kernel_parts import Tile
+        from primal.torch._tables import frequency_table
 
         for basis, sigma in (("paper", 1.0), ("table", 0.3), ("table", 1e5)):
             m = numpy_map(20, 256, sigma, basis=basis)
             x = sample_points(300, 20)
             expected = bits(m.encode(x))
-            table = pt.functional.frequency_table(m.basis)
+            table = frequency_table(m.basis)
             finish = Request(0, 1.0, False, torch.float32)
             points = self.tensor(x)
             for tile in (Tile(16, 16, 16, 2, 1), Tile(64, 32, 16, 4, 2), Tile(32, 128, 16, 8, 3)):

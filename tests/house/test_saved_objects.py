@@ -58,11 +58,6 @@ SAVED = {
         hdc.VectorMemory(1, 64, accuracy=0.05),
         lambda m: [len(m), [] if not len(m) else m.retrieve("a").x],
     ),
-    "PrimeFeatures": (
-        estimators.PrimeFeatures(16).fit(X),
-        estimators.PrimeFeatures(8).fit(X),
-        lambda m: [m.transform(X)],
-    ),
     "PrimeRidgeClassifier": (
         estimators.PrimeRidgeClassifier(16).fit(X, np.array(["no", "yes", "maybe"])[Y]),
         estimators.PrimeRidgeClassifier(8).fit(X, Y),

@@ -361,7 +361,6 @@ def test_other_kernels_are_refused(kernel):
         ({"optimizer": "adam"}, "got 'adam'"),
         ({"n_restarts_optimizer": -1}, "n_restarts_optimizer"),
         ({"optimizer_rows": 0}, "optimizer_rows"),
-        ({"normalize_y": "yes"}, "normalize_y"),
         ({"n_restarts_optimizer": 1, "kernel": RBF(1.0, (1e-3, np.inf))}, "finite bounds"),
     ],
 )

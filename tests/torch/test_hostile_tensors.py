@@ -50,9 +50,9 @@ def test_points_are_one_dense_tensor(layer):
 
 @pytest.mark.parametrize("layer", POSITIONS.values(), ids=POSITIONS)
 def test_positions_are_one_dense_tensor(layer):
-    with pytest.raises(DataError, match="positions must be one tensor, got a nested one"):
+    with pytest.raises(DataError, match="t must be one tensor, got a nested one"):
         layer(nested(3, torch.int64))
-    with pytest.raises(DataError, match=r"positions must be dense, got torch\.sparse_coo"):
+    with pytest.raises(DataError, match=r"t must be dense, got torch\.sparse_coo"):
         layer(torch.tensor([0, 1, 2]).to_sparse())
     with pytest.raises(DataError, match="z must have values, got a tensor on the meta device"):
         layer.decode(torch.ones(2, 16, device="meta"), n=10)

@@ -16,7 +16,6 @@ import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
 from primal.torch._inputs import DTYPES  # noqa: E402
-from primal.torch._tables import frequency_table  # noqa: E402
 
 
 def points(n: int, d: int) -> torch.Tensor:
@@ -71,48 +70,6 @@ class TestOutputType:
         with torch.autocast("cpu", dtype=torch.bfloat16):
             assert pt.PrimeFeatures(3, 8)(x).dtype == torch.float32
             assert pt.PrimeFeatures(3, 8)(x.bfloat16()).dtype == torch.bfloat16
-
-
-class TestGivenFrequencies:
-    frequencies = np.array([[0.3, -1.7], [2.0**-40, 5.0], [0.0, 0.0]])
-
-    def test_features_are_those_of_exact_phases(self):
-        """x and frequencies with few digits: float64 has their phases exactly."""
-        layer = pt.DynamicPrime.from_frequencies([[0.25, 3.0], [0.5, -0.125]])
-        x = torch.tensor([[3.0, 0.5], [-2.5, 1.25]])
-        phases = x.double() @ torch.tensor([[0.25, 3.0], [0.5, -0.125]]).double().T
-        z = layer(x).double()
-        expected = torch.cat([(2 * np.pi * phases).cos(), (2 * np.pi * phases).sin()], 1)
-        torch.testing.assert_close(z, expected, rtol=0, atol=1.5e-7)
-
-    def test_a_prime_table_given_back_has_the_same_bits(self):
-        original = pt.PrimeFeatures(3, 16)  # a Gaussian law: its table is made of float64 numbers
-        twin = pt.PrimeFeatures.from_frequencies(original.frequencies)
-        x = points(9, 3).float()
-        assert torch.equal(twin(x), original(x))
-        assert twin.layout == original.layout
-
-    def test_the_matrix_may_change_afterwards(self):
-        given = torch.from_numpy(self.frequencies.copy())
-        layer = pt.DynamicPrime.from_frequencies(given)
-        expected = layer(points(4, 2))
-        given.zero_()
-        assert torch.equal(layer(points(4, 2)), expected)
-        np.testing.assert_array_equal(layer.frequencies, self.frequencies)
-
-    def test_decode_and_repr(self):
-        layer = pt.DynamicPrime.from_frequencies(self.frequencies / 10)
-        x = points(5, 2).float() * 0.1
-        torch.testing.assert_close(layer.decode(layer(x)), x, rtol=0, atol=1e-5)
-        assert "frequencies=given" in repr(layer)
-        assert layer.basis is None
-
-    def test_a_program_without_its_layer_says_so(self):
-        """An exported program holds a digest of the matrix; this one belongs to nobody."""
-        with pytest.raises(primal.errors.SpecError, match="given to a layer"):
-            torch.ops.primal.exact_features(
-                torch.ones(1), "given " + 64 * "0", 1.0, False, torch.float32
-            )
 
 
 def test_a_program_of_another_version_is_refused():
@@ -202,7 +159,7 @@ class TestKernels:
 
     def test_bases_without_the_law_are_refused(self):
         with pytest.raises(
-            primal.errors.ParameterError, match=r"'orthogonal'.*'cauchy'.*'kronecker', 'table'"
+            primal.errors.ParameterError, match=r"'hadamard'.*'cauchy'.*'kronecker', 'table'"
         ):
             pt.PrimeFeatures(2, 8, kernel="cauchy", basis="hadamard")
         with pytest.raises(primal.errors.ParameterError, match="kernel must be one of 'rbf'"):
@@ -314,7 +271,6 @@ class TestMaps:
                 r"form='offset'.*form=\"pair\"",
             ),
             (lambda: pt.PrimeFeatures.from_map(primal.KernelPrime(2, 7)), "even D"),
-            (lambda: pt.DynamicPrime.from_frequencies([[1.0]]).spec, "have no spec"),
             (lambda: pt.PrimePositions(8).grow(16), "spacing 'log' depend on their number"),
         ],
     )
@@ -355,7 +311,6 @@ def test_operators_pass_pytorchs_own_checks():
         "frequencies": (key, cpu),
         "inverse_frequencies": (key, cpu),
         "static_codes": (torch.arange(3), codes.increments, False, torch.float32),
-        "range_codes": (codes.increments, 3, 0, False, torch.float32),
         "exact_features": (x.clone().requires_grad_(), key, 1.0, False, torch.float32),
         "fast_features": (x.clone().requires_grad_(), layer.frequencies, *request, torch.float32),
         "input_gradient": (torch.ones(5, 8), x, layer.frequencies, *request),
@@ -424,15 +379,6 @@ def test_growth_keeps_features_and_what_was_learned():
     assert isinstance(pt.PrimeFeatures(3, 8).grow(10), pt.PrimeFeatures)
 
 
-def test_parts_of_a_table_have_its_bits():
-    for name in ("paper", "signed", "kronecker", "table"):
-        for sigma in (0.3, tuple(0.1 * (i + 1) for i in range(9))):
-            basis = primal.Basis(name, 4, 9, sigma)
-            part = frequency_table(basis).part(2, 8).part(1, 5).rows
-            np.testing.assert_array_equal(part.mantissas, basis.table.mantissas[3:7])
-            np.testing.assert_array_equal(part.exponents, basis.table.exponents[3:7])
-
-
 def test_a_parameter_learns():
     layer = pt.PrimeFeatures(2, 32, lengthscale=1.0, learnable_scale="scalar")
     x = points(16, 2).float()
@@ -475,10 +421,6 @@ def test_representation_names_what_matters():
         (lambda: pt.StaticPrime(8)([1, 2]), r"tensor, got list.*torch.as_tensor\(t\)"),
         (lambda: pt.StaticPrime(8)(3), "must be a tensor, got int"),
         (lambda: pt.PrimePositions(8)(["2024-01-01"]), "must be a tensor, got list"),
-        (lambda: pt.DynamicPrime.from_frequencies([1.0, 2.0]), r"matrix.*got shape \(2,\)"),
-        (lambda: pt.DynamicPrime.from_frequencies([[1.0, np.nan]]), "frequencies holds nan"),
-        (lambda: pt.DynamicPrime.from_frequencies([[1e31]]), r"at most 1e\+30.*got 1e\+31"),
-        (lambda: pt.DynamicPrime.from_frequencies([[1.0]]).grow(8), "given cannot grow"),
         (lambda: pt.PrimeFeatures(2, 8, lengthscale=(1.0, 2.0, 3.0)), "lengthscale must"),
         (lambda: pt.PrimeFeatures(2, 8, gamma=1.0, lengthscale=1.0), "one of the two"),
         (lambda: pt.PrimeFeatures(2, 7), "6 or 8"),

@@ -38,11 +38,6 @@ class TestFastDynamicPrime(ShardedRecipes):
         return pt.DynamicPrime(3, 8, 0.1, basis="auto", precision="fast")
 
 
-class TestGivenFrequencies(ShardedRecipes):
-    def make(self):
-        return pt.DynamicPrime.from_frequencies([[0.1, 0.2, 0.3], [0.3, -0.2, 0.1]])
-
-
 class TestLearnedFrequencies(ShardedRecipes):
     def make(self):
         return pt.DynamicPrime(

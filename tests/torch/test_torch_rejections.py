@@ -7,7 +7,6 @@ pytest.importorskip("torch")
 
 import torch
 
-import primal
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import on
 from primal.torch import (
@@ -27,7 +26,6 @@ class TestDecoding:
         "layer",
         [
             PrimeFeatures(3, 64, on(0, "rbf", 1e-4) + on(1, "rbf", 1e-4)),
-            DynamicPrime.from_frequencies([[0.1, 0.0, 0.01], [0.2, 0.0, 0.3], [0.3, 0.0, 0.1]]),
         ],
     )
     def test_an_open_direction_is_not_called_zero(self, layer):
@@ -36,8 +34,8 @@ class TestDecoding:
 
     @pytest.mark.parametrize("learned", [False, True])
     def test_too_few_frequencies(self, learned):
-        layer = DynamicPrime.from_frequencies(
-            [[0.1, 0.2, 0.3]], precision="fast", learnable_frequencies=learned
+        layer = DynamicPrime(
+            3, 2, 0.1, basis="auto", precision="fast", learnable_frequencies=learned
         )
         with pytest.raises(NotInvertibleError, match="D = 6 or more"):
             layer.decode(layer(X))
@@ -59,33 +57,6 @@ class TestDecoding:
         z = layer(X.double())
         found = layer.decode(z).numpy()
         np.testing.assert_allclose(found, layer.map.decode(z.numpy()), rtol=0, atol=1e-14)
-
-
-class Mine(PrimeFeatures):
-    """A class of a user."""
-
-
-LEARNED = "learnable_scale, learnable_frequencies, device, dtype"
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda **o: PrimeFeatures(3, 8, **o), f"PrimeFeatures .*{LEARNED}"),
-        (lambda **o: Mine(3, 8, **o), f"Mine .*{LEARNED}"),
-        (lambda **o: DynamicPrime.from_frequencies(np.eye(2), **o), f"DynamicPrime .*{LEARNED}"),
-        (lambda **o: Mine.from_map(primal.KernelPrime(3, 8), **o), f"Mine .*{LEARNED}"),
-        (lambda **o: StaticPrime.from_map(primal.StaticPrime(8), **o), "StaticPrime .*device, d"),
-        (
-            lambda **o: PrimePositions.from_map(primal.StaticPrime(8), **o),
-            "PrimePositions .*head_dim, device",
-        ),
-    ],
-)
-def test_unknown_options_are_named_with_those_of_the_class(make, said):
-    with pytest.raises(TypeError, match=rf"^{said}") as caught:
-        make(length_scale=2.0, dtypes=None)
-    assert "no option 'length_scale', 'dtypes'" in str(caught.value)
 
 
 def test_no_positions_beyond_64_bits():
@@ -113,10 +84,6 @@ class TestHosts:
         return torch.nn.ModuleList(
             host.Decoder(dim=64, depth=1, heads=heads, rotary_pos_emb=True) for heads in (2, 2)
         )
-
-    def test_positions_are_positions(self):
-        with pytest.raises(DataError, match="positions must be PrimePositions"):
-            use_exact_rotary(self.model(), 3)  # type: ignore[arg-type]
 
     def test_all_are_replaced_or_none(self):
         model = self.model()

@@ -44,9 +44,8 @@ def _loaded(path: Path) -> Any:
     found = getattr(estimators, kind) if kind in estimators.__all__ else None
     if not hasattr(found, "load"):
         raise ParameterError(
-            f"{path} contains a {kind}: pass a file of a fitted PrimeFeatures, "
-            "PrimeRidgeClassifier, PrimeRidgeRegressor or PrimeCentroidClassifier, or the spec of "
-            "a map as JSON."
+            f"{path} contains a {kind}: pass a file of a fitted PrimeRidgeClassifier, "
+            "PrimeRidgeRegressor or PrimeCentroidClassifier, or the spec of a map as JSON."
         )
     return found.load(path)
 
@@ -79,9 +78,9 @@ def export() -> None:
 def c(model: Path, header: Path, name: str, compiler: str, as_json: bool, **options: Any) -> None:
     """Write a C99 header of the map or model in a file; its folder must exist.
 
-    MODEL is a file that `save` of a fitted PrimeFeatures, PrimeRidgeClassifier,
-    PrimeRidgeRegressor or PrimeCentroidClassifier wrote, or a JSON file with the spec of a
-    StaticPrime, DynamicPrime, KernelPrime, PrimeFeatures, SensorMap or SensorModel.
+    MODEL is a file that `save` of a fitted PrimeRidgeClassifier, PrimeRidgeRegressor or
+    PrimeCentroidClassifier wrote, or a JSON file with the spec of a StaticPrime, DynamicPrime,
+    KernelPrime, PrimeFeatures, SensorMap or SensorModel.
 
     \b
     Examples:

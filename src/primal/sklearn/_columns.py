@@ -1,23 +1,19 @@
 """``PrimePositions`` and ``PrimeHasher``: every column of integers or categories to codes."""
 
-import datetime
 import math
 import numbers
 from abc import abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import raised_as, whole_number
-from primal._hash import array_values, is_missing, stable_position
+from primal._checks import reject_objects, whole_number
+from primal._hash import array_values, stable_position
 from primal._specs import from_spec
-from primal.codebooks import gram_statistics
-from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
+from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.exact import GRIDS
 from primal.maps import StaticPrime
 from primal.sklearn._contract import (
@@ -25,16 +21,12 @@ from primal.sklearn._contract import (
     checked_by_host,
     checked_features,
     column_range,
-    columns,
     validate_data,
 )
 
 # Beyond this a float no longer holds every integer.
 _LARGEST_EXACT_FLOAT = 2.0**53
 _LARGEST_POSITION = 2**63 - 1
-# How NumPy, pandas and polars write the types of columns of dates and durations.
-_DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
-_DATES = (datetime.date, datetime.time, datetime.timedelta)
 # Far more than any machine holds: beyond it D, rounded up to even, would be named instead.
 _MOST_COMPONENTS = 1 << 48
 
@@ -50,7 +42,6 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
         """Return the whole number that every entry of X stands for, int64."""
 
-    @abstractmethod
     def _note(self, t: np.ndarray, *, first: bool) -> None:
         """Note the positions of a batch."""
 
@@ -208,13 +199,8 @@ class PrimePositions(ColumnCodes):
         self.n_features_in_ = len(self.data_min_)
 
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
-        try:
-            array = validate_data(self, X, dtype="numeric", reset=reset)
-        except TypeError:
-            _reject_dates(X)
-            raise
+        array = validate_data(self, X, dtype="numeric", reset=reset)
         if array.dtype.kind not in "iubf":  # of a list, or of a table of several types
-            _reject_dates(X)
             return _whole_values(array)
         if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
             raise DataError(
@@ -235,13 +221,9 @@ class PrimePositions(ColumnCodes):
 
 def _whole_values(array: np.ndarray) -> np.ndarray:
     """Return objects that are whole numbers of 64 bits as int64."""
+    reject_objects("X", array)
     found = np.empty(array.shape, dtype=np.int64)
     for (row, column), value in np.ndenumerate(array):
-        if is_missing(value):
-            raise DataError(
-                f"X contains {value} at row {row}, column {column}: remove or fill such values "
-                "first."
-            )
         whole = isinstance(value, numbers.Integral)
         if isinstance(value, float) and abs(value) <= _LARGEST_EXACT_FLOAT:
             whole = value.is_integer()
@@ -254,39 +236,11 @@ def _whole_values(array: np.ndarray) -> np.ndarray:
     return found
 
 
-def _reject_dates(X: Any) -> None:
-    """Raise a DataError with advice if there are dates or durations in X."""
-    if sparse.issparse(X):
-        return
-    kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", [])
-    named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
-    with raised_as(DataError, "X must be an array of numbers or dates"):
-        values = np.asarray(X, dtype=object).ravel()
-    named += [type(value).__name__ for value in values if isinstance(value, _DATES)]
-    if named:
-        raise DataError(
-            f"positions must be whole numbers, got {named[0]}. Count dates in a unit, such as "
-            "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
-        ) from None
-
-
 def _shifted(s: StaticPrime, Z: np.ndarray, low: int) -> np.ndarray:
     """Return codes of t as codes of t - low: every phase turned back by that of `low`."""
     turn = s.encode(np.array([low]), dtype="float64")
     z = (Z[:, 0::2] + 1j * Z[:, 1::2]) * (turn[:, 0::2] - 1j * turn[:, 1::2])
     return np.stack([z.real, z.imag], axis=-1).reshape(len(z), -1)
-
-
-@dataclass(frozen=True)
-class HashCertificate:
-    """How far apart the codes of the `n_values` categories of one column are.
-
-    `coherence` is the largest |cosine similarity| of two of them, over all pairs; 0 for fewer than
-    two.
-    """
-
-    n_values: int
-    coherence: float
 
 
 class PrimeHasher(ColumnCodes):
@@ -304,9 +258,6 @@ class PrimeHasher(ColumnCodes):
     ----------
     map_ : primal.StaticPrime
         Encodes positions.
-    certificates_ : list of HashCertificate
-        For each column: how similar the codes of the fitted categories are at worst; made when
-        asked for, with n**2 D / 2 multiplications for n of them.
 
     Examples
     --------
@@ -316,19 +267,12 @@ class PrimeHasher(ColumnCodes):
     >>> hasher = PrimeHasher(128).fit(X)
     >>> hasher.transform(X).shape
     (3, 256)
-    >>> [(c.n_values, round(c.coherence, 3)) for c in hasher.certificates_]
-    [(3, 0.123), (2, 0.124)]
     """
 
-    _fitted_names = ("_seen",)
+    _fitted_names = ("n_features_in_",)
 
     def __init__(self, n_components: int = 64) -> None:
         self.n_components = n_components
-
-    @property
-    def certificates_(self) -> list[HashCertificate]:
-        check_is_fitted(self)
-        return [_certify(self._codes(seen[:, None])) for seen in self._seen]
 
     def _codes(self, t: np.ndarray) -> np.ndarray:
         Z = super()._codes(t)
@@ -337,14 +281,8 @@ class PrimeHasher(ColumnCodes):
 
     def _restore(self, fitted: dict[str, Any]) -> None:
         self._make_map()
-        self._seen = [columns("_seen", column, np.int64) for column in fitted["_seen"]]
-        if not self._seen:
-            raise SpecError("_seen must hold the categories of one column at least, got none.")
-        self.n_features_in_ = len(self._seen)
-
-    def _note(self, t: np.ndarray, *, first: bool) -> None:
-        old = [t[:0, 0]] * t.shape[1] if first else self._seen
-        self._seen = [np.union1d(*pair) for pair in zip(old, t.T, strict=True)]
+        n = fitted["n_features_in_"]
+        self.n_features_in_ = whole_number("n_features_in_", n, least=1)
 
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
         X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
@@ -363,9 +301,3 @@ class PrimeHasher(ColumnCodes):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _certify(codes: np.ndarray) -> HashCertificate:
-    if len(codes) < 2:
-        return HashCertificate(len(codes), 0.0)
-    return HashCertificate(len(codes), gram_statistics(codes, bins=1).coherence)

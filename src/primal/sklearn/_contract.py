@@ -1,10 +1,8 @@
 """Input, weights, tags and specs: what estimators share."""
 
 import numbers
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,8 +21,6 @@ from primal._checks import (
 from primal._lazy import frozen
 from primal._specs import from_spec, make_spec, plain, spec_fields
 from primal.errors import DataError, PrimalError, SpecError
-
-_NUMBERS = (numbers.Real, Decimal)
 
 
 @contextmanager
@@ -149,28 +145,6 @@ class ManyTargets(RegressorMixin):
         return tags
 
 
-def numpy_and_back(X: Any) -> tuple[Any, Callable[[np.ndarray], Any]]:
-    """Return X as something NumPy knows, and the function that takes results back.
-
-    Tensors and other arrays of the array API come back in their own library, on their own device.
-    """
-    # Whoever passes a tensor has imported torch; nobody else should pay for it.
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(X, torch.Tensor):
-        if X.requires_grad:
-            raise DataError(
-                "X requires a gradient, which these features do not carry: pass X.detach(), or "
-                "use primal.torch inside of a network."
-            )
-        with raised_as(DataError, "X is a tensor that NumPy cannot hold"):
-            array = X.cpu().numpy()
-        return array, lambda Z: torch.from_numpy(Z).to(X.device)
-    if isinstance(X, (np.ndarray, np.generic)) or not hasattr(X, "__array_namespace__"):
-        return X, lambda Z: Z
-    namespace = X.__array_namespace__()
-    return np.from_dlpack(X), lambda Z: namespace.asarray(Z, device=X.device)
-
-
 def weighted_rows(
     sample_weight: Any, X: Any, y: np.ndarray | None = None
 ) -> tuple[Any, Any, np.ndarray | None]:
@@ -179,14 +153,13 @@ def weighted_rows(
         return X, y, None
     n = X.shape[0]
     reject_masked("sample_weight", sample_weight)
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(n, sample_weight)
     with raised_as(DataError, "sample_weight must be numbers"):
         weights = np.asarray(sample_weight)
-        kinds = {type(value) for value in weights.flat} if weights.dtype == object else set()
-        if weights.dtype.kind not in "biufO" or not all(issubclass(k, _NUMBERS) for k in kinds):
+        if weights.dtype.kind not in "biufO" or any(isinstance(w, str) for w in weights.flat):
             raise DataError(f"sample_weight must be numbers, got {sample_weight!r:.100}.")
         weights = weights.astype(np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, weights)
     if weights.shape != (n,):
         raise DataError(
             f"sample_weight must hold one number for each of the {n} rows, got shape "

@@ -42,7 +42,6 @@ from primal.sklearn._contract import (
     SpecMixin,
     checked_features,
     column_range,
-    numpy_and_back,
     validate_data,
     weighted_rows,
 )
@@ -53,7 +52,6 @@ from primal.sklearn._inverse import (
     invert,
     obstacle,
 )
-from primal.sklearn._saved import SavedMixin
 
 DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
@@ -63,9 +61,7 @@ BLOCK_FEATURES = 1 << 22
 _MARGIN_TURNS = 0.05
 
 
-class PrimeFeatures(
-    SavedMixin, SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Approximate a kernel by cosines and sines of prime frequencies.
 
     The inner product of two rows of the result approximates the kernel of the two rows of X. Takes
@@ -102,7 +98,7 @@ class PrimeFeatures(
     method_, predicted_error_ : str, float or None
         The method in use, and the relative error of the kernel matrix to expect of other rows: that
         of up to 128 of the rows of `fit`, with their rounding; 1.0 stands for all that is larger.
-        None for the prime kernel. See `kernel_error`.
+        None for the prime kernel, and inside of a model. See `kernel_error`.
     center_ : ndarray of shape (d,), dtype=float64, or None
         Where the offsets of offset cosines are counted from: the mean of X, rounded to a
         millionth of each column's range. None for pairs.
@@ -156,13 +152,19 @@ class PrimeFeatures(
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrimeFeatures:
-        """Choose gamma from X (n, d), which may be sparse or a tensor, and note its range.
+        """Choose gamma from X (n, d), which may be sparse, and note its range.
 
         A row with the `sample_weight` w counts like w equal rows in gamma="scale" and `center_`;
         one of weight 0 is not looked at.
         """
-        X = self._validated(numpy_and_back(X)[0], reset=True)
-        X, _, weights = weighted_rows(sample_weight, X)
+        X, _, weights = weighted_rows(sample_weight, self._validated(X, reset=True))
+        self._fit(X, weights)
+        if self.map_.kernel != "prime":
+            rows = dense_rows(X, spread_rows(X.shape[0], SCORED_ROWS))
+            self.predicted_error_ = expected_error(self.map_, rows, X.dtype)
+        return self
+
+    def _fit(self, X: Any, weights: np.ndarray | None) -> None:
         low, high = _range(X)
         kernel, method, width = as_kernel(self.kernel), one_of("method", self.method, METHODS), None
         if method != "growable":
@@ -183,11 +185,7 @@ class PrimeFeatures(
                 m = self._new_map(X.shape[1], gamma, center=center)
         self.data_min_, self.data_max_, self.n_samples_seen_ = low, high, X.shape[0]
         self.predicted_error_ = None
-        if m.kernel != "prime":
-            rows = dense_rows(X, spread_rows(X.shape[0], SCORED_ROWS))
-            self.predicted_error_ = expected_error(m, rows, X.dtype)
         self._set_map(m)
-        return self
 
     def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
         """Note the range of one more batch; the first call fits.
@@ -197,7 +195,7 @@ class PrimeFeatures(
         """
         if not hasattr(self, "map_"):
             return self.fit(X)
-        X = self._validated(numpy_and_back(X)[0], reset=False)
+        X = self._validated(X, reset=False)
         low, high = _range(X)
         require_range(self.map_, low, high)
         self.data_min_ = np.minimum(self.data_min_, low)
@@ -205,16 +203,15 @@ class PrimeFeatures(
         self.n_samples_seen_ += X.shape[0]
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Return the features (n, n_components) of X (n, d), which may be sparse or a tensor."""
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features (n, n_components) of X (n, d), which may be sparse."""
         if self._is_plain(X):
             # The map checks the values; scikit-learn's checks would take longer than one row.
             with suppress(DataError):
                 return transformed(self.map_, X, X.dtype)
         check_is_fitted(self)
-        X, back = numpy_and_back(X)
         X = self._validated(X, reset=False)
-        return back(transformed(self.map_, X, X.dtype))
+        return transformed(self.map_, X, X.dtype)
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X needs no conversion: floats of the right shape, columns without names."""
@@ -245,14 +242,13 @@ class PrimeFeatures(
 
     def _inverse_transform(self, X: Any) -> Any:
         check_is_fitted(self)
-        X, back = numpy_and_back(X)
         Z = checked_features(X)
         if Z.shape[1] != self._n_features_out:
             raise ParameterError(
                 f"X must have the {self._n_features_out} columns that transform returns, "
                 f"got {Z.shape[1]}."
             )
-        return back(invert(self.map_, self.inverse_certificate_, Z).astype(Z.dtype, copy=False))
+        return invert(self.map_, self.inverse_certificate_, Z).astype(Z.dtype, copy=False)
 
     def grow(self, n_components: int, *, rescale: bool = False) -> PrimeFeatures:
         """Return fitted features with more columns; the old ones keep theirs and every bit.
@@ -277,7 +273,7 @@ class PrimeFeatures(
         closed form, raises ParameterError.
         """
         check_is_fitted(self)
-        X = self._validated(numpy_and_back(X)[0], reset=False)
+        X = self._validated(X, reset=False)
         n_rows = math.isqrt(whole_number("n_pairs", n_pairs, least=1))
         rows = dense_rows(X, spread_rows(X.shape[0], n_rows))
         return self.map_.kernel_error(rows, n_pairs, dtype=X.dtype)
@@ -334,15 +330,6 @@ class PrimeFeatures(
             None if error is None else real_number("predicted_error_", error, above=-1.0, below=1.1)
         )
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {name: self.spec[name] for name in ("parameters", "fitted", "feature_names")}, {}
-
-    @classmethod
-    def _from_state(cls, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> PrimeFeatures:
-        if arrays:
-            raise SpecError(f"features have no arrays, got {', '.join(arrays)}.")
-        return cls._from_spec(fields)
-
     def _validated(self, X: Any, *, reset: bool) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=reset)
 
@@ -382,7 +369,8 @@ def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -
     # Whatever rows come first, growable ones are the same. Parts of a kernel have none.
     method = "auto" if isinstance(as_kernel(estimator.kernel), KernelSum) else "growable"
     features = PrimeFeatures(**{name: getattr(estimator, name) for name in names}, method=method)
-    features.fit(X, sample_weight=weights)
+    features.n_features_in_ = X.shape[1]
+    features._fit(X, weights)
     if features.form_ == "offset":
         # Counted from zero: with gamma as a number, whatever rows come first.
         features._set_map(features._new_map(features.n_features_in_, features.gamma_))

@@ -234,7 +234,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
         offset, scale = self._normalization()
         if not return_cov:
             parts = (self.map_, X, prior.lengths, found)
-            means, variances = predictions(*parts, squares=bool(return_std))
+            means, variances = predictions(*parts, squares=return_std)
             means[far] = 0.0
             mean = _squeezed(offset + scale * means)
             if not return_std:

@@ -1,60 +1,11 @@
-"""``save`` and ``load``: fitted estimators as one small file that holds no code."""
+"""Labels and arrays in the file of a fitted model, checked when they are read."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import file_path, raised_as, require_memory
-from primal._files import read_object, write_object
-from primal._specs import make_spec
+from primal._checks import require_memory
 from primal.errors import DataError, ParameterError
-
-
-class SavedMixin(BaseEstimator):
-    """An estimator that is JSON fields and arrays, which `_state` gives and `_from_state` takes."""
-
-    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        raise NotImplementedError
-
-    @classmethod
-    def _from_state(cls, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        raise NotImplementedError
-
-    def save(self, path: object) -> None:
-        """Write the fitted estimator atomically into one file in the format of safetensors.
-
-        Unlike a pickle, reading the file runs no code, and other versions of scikit-learn and
-        Python read it.
-
-        Parameters
-        ----------
-        path : str or Path
-            In a folder that exists. A file that was not saved by Primal is never replaced.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be written, or exists and was not saved by Primal.
-        """
-        check_is_fitted(self)
-        fields, arrays = self._state()
-        write_object(file_path("path", path), make_spec(type(self).__name__, **fields), arrays)
-
-    @classmethod
-    def load(cls, path: object) -> Self:
-        """Return what :meth:`save` of an estimator of this class wrote.
-
-        Raises
-        ------
-        DataError
-            If the file is damaged, which its digest shows, or holds something else.
-        """
-        target = file_path("path", path)
-        fields, arrays = read_object(target, cls.__name__)
-        with raised_as(DataError, f"{target} holds no {cls.__name__}", keep=()):
-            return cls._from_state(fields, arrays)
 
 
 def packed_labels(labels: np.ndarray) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from primal.torch import _hadamard
 from primal.torch import _operators as operators
-from primal.torch._eager import Request, pairs, split_pairs
+from primal.torch._eager import Request
+from primal.torch._inputs import pairs, split_pairs
 
 # Rows of the result stay in registers of the gradient kernel: beyond this they do not fit.
 _MOST_FUSED_INPUTS = 128
@@ -129,8 +130,7 @@ def _product(x: Tensor, source: Tensor | str) -> Tensor:
     if isinstance(source, Tensor):
         return x @ source.to(x.dtype).mT
     rows = operators.transform_rows(source, device=x.device)
-    k, skip, _ = operators.transform_columns(source)
-    return _hadamard.product(x, rows, k, skip)
+    return _hadamard.product(x, rows, operators.transform_columns(source)[0])
 
 
 def _adjoint(of_phase: Tensor, source: Tensor | str, d: int) -> Tensor:
@@ -138,18 +138,15 @@ def _adjoint(of_phase: Tensor, source: Tensor | str, d: int) -> Tensor:
     if isinstance(source, Tensor):
         return of_phase @ source.to(of_phase.dtype)
     rows = operators.transform_rows(source, device=of_phase.device)
-    return _hadamard.adjoint(of_phase, rows, d, operators.transform_columns(source)[1])
+    return _hadamard.adjoint(of_phase, rows, d)
 
 
 def _may_fuse(gradient: Tensor, x: Tensor, source: Tensor | str) -> bool:
     """Whether one operator serves: it is itself not differentiable and works in float32."""
     if torch.is_grad_enabled() or torch.float64 in (x.dtype, gradient.dtype):
         return False
-    if isinstance(source, str):  # whole blocks only, for kernels
-        few = operators.transform_columns(source)[1] == 0
-    else:
-        few = x.shape[-1] <= _MOST_FUSED_INPUTS
-    return operators.use_engines(x) or (few and operators.use_kernels(x))
+    few = isinstance(source, str) or x.shape[-1] <= _MOST_FUSED_INPUTS
+    return operators.backend(x) in (("exact", "triton") if few else ("exact",))
 
 
 def _batched_gradient(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,18 +12,21 @@ from torch import Tensor, nn
 import primal.maps
 from primal._checks import flag, one_of
 from primal.decoding import SHORTEST_WAVE
-from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.errors import NotInvertibleError, ParameterError
 from primal.exact import Basis
-from primal.maps import LAYOUTS, PRECISIONS
-from primal.torch import _functional as F
-from primal.torch import _hadamard, _operators
-from primal.torch._eager import split_pairs
-from primal.torch._inputs import check_device, checked_points, checked_waves
+from primal.torch import _derivatives, _hadamard, _operators
+from primal.torch._inputs import (
+    check_device,
+    checked_points,
+    checked_waves,
+    output_dtype,
+    pairs,
+    split_pairs,
+)
 from primal.torch._layer import PrimeLayer
-from primal.torch._tables import SharedTable, frequency_table
+from primal.torch._tables import frequency_table
 
 SCALES = ("scalar", "input", "frequency")
-Layer = TypeVar("Layer", bound="DynamicPrime")
 
 
 class DynamicPrime(PrimeLayer):
@@ -67,8 +69,7 @@ class DynamicPrime(PrimeLayer):
     """
 
     map_type = primal.maps.DynamicPrime
-    _default_layout = "block"
-    _option_names = ("learnable_scale", "learnable_frequencies", *PrimeLayer._option_names)
+    _is_weighted = False
 
     def __init__(
         self,
@@ -94,55 +95,31 @@ class DynamicPrime(PrimeLayer):
         }
         self._from_map(m, **learned, device=device, dtype=dtype)
 
-    @classmethod
-    def from_frequencies(
-        cls: type[Layer],
-        frequencies: np.ndarray | Tensor,
-        *,
-        layout: str | None = None,
-        precision: str = "exact",
-        **options: Any,
-    ) -> Layer:
-        """Return a layer with given frequencies (k, d), in turns per unit of x.
-
-        They are taken as float64 and belong to the layer like its other arguments: a pickle
-        holds them, ``state_dict()`` does not. Such a layer has no spec and cannot grow. The
-        options are those of the class.
-        """
-        layer = object.__new__(cls)
-        layout = cls._default_layout if layout is None else layout
-        table = frequency_table(frequencies)
-        if table.shape[0] == 0:
-            raise DataError("frequencies must have a row for each frequency, got none.")
-        layer._set(None, table, layout, precision, **options)
-        return layer
-
     def _from_map(self, m: Any, **options: Any) -> None:
         if m.spec["layer_norm"]:
             raise ParameterError(
                 "a layer does not normalise its input: make the map without layer_norm and put "
                 "torch.nn.LayerNorm(d, elementwise_affine=False) in front."
             )
-        self._set(m, frequency_table(m.basis), m.layout, m.precision, **options)
+        self._set(m, **options)
 
     def _set(
         self,
         m: Any,
-        table: SharedTable,
-        layout: str,
-        precision: str,
         *,
         learnable_scale: str | None = None,
         learnable_frequencies: bool = False,
         **options: Any,
     ) -> None:
-        self._begin(m, 2 * table.shape[0], one_of("layout", layout, LAYOUTS), **options)
-        self.precision = one_of("precision", precision, PRECISIONS)
+        table = frequency_table(m.basis)
+        self._begin(m, m.D, m.layout, **options)
+        self.precision = m.precision
         if learnable_scale is not None:
             one_of("learnable_scale", learnable_scale, SCALES)
         self.learnable_scale = learnable_scale
         self.learnable_frequencies = flag("learnable_frequencies", learnable_frequencies)
-        if self.precision == "exact" and (learnable_frequencies or learnable_scale == "frequency"):
+        self._learns_frequencies = learnable_frequencies or learnable_scale == "frequency"
+        if self.precision == "exact" and self._learns_frequencies:
             raise ParameterError(
                 "learned frequencies are floats, so their bits cannot be promised: pass "
                 'precision="fast" with learnable_frequencies or learnable_scale="frequency".'
@@ -162,8 +139,8 @@ class DynamicPrime(PrimeLayer):
         self.reset_parameters()
 
     @property
-    def basis(self) -> Basis | None:
-        """The rule behind the frequencies; None if they were given."""
+    def basis(self) -> Basis:
+        """The rule behind the frequencies."""
         return self._table.basis
 
     @property
@@ -173,46 +150,53 @@ class DynamicPrime(PrimeLayer):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the features of x (..., d), shape (..., D)."""
-        return self._waves(x, self.amplitude)
-
-    def _waves(self, x: Tensor, amplitude: float, dtype: torch.dtype | None = None) -> Tensor:
-        """Return cosines and sines of the phases of x times one amplitude."""
         x = checked_points(x, self.d)
-        options: dict[str, Any] = {
-            "layout": self.layout,
-            "dtype": self._output_dtype(x) if dtype is None else dtype,
-            "amplitude": amplitude,
-        }
+        chosen = self._dtype_is_given or self.dtype != self._first_dtype
+        own = chosen or not x.is_floating_point()
+        dtype = self.dtype if own else output_dtype(x.dtype)
+        if not self._is_weighted:
+            return self._waves(x, self.amplitude, dtype)
+        # Narrow types are float32 features, rounded once, after the weights.
+        wide = torch.promote_types(dtype, torch.float32)
+        return (self._waves(x, 1.0, wide) * self._column_factors(x.device).to(wide)).to(dtype)
+
+    def _waves(self, x: Tensor, amplitude: float, dtype: torch.dtype) -> Tensor:
+        """Return cosines and sines of the phases of x times one amplitude."""
+        if dtype != torch.float64:
+            amplitude = float(np.float32(amplitude))
+        request = amplitude, self.layout == "interleaved", dtype
+        x = x if x.is_floating_point() else x.double()
         if self.learnable_scale in ("scalar", "input"):
             wide = torch.promote_types(x.dtype, torch.float32)
-            wide = wide if x.is_floating_point() else torch.float64
             x = x.to(wide) * self._parameter("scale", x).to(wide)
         # Exact features of a transform are made without a matrix, and so faster than others.
         exact = self.precision == "exact" or _operators.transform_columns(self._table.key)
         if self._learns_frequencies or not exact:
-            return F.dynamic_prime_fast(x, self._frequencies_on(x.device), **options)
+            return _derivatives.features(x, self._frequencies_on(x.device), 0, *request)
         if self._input_scales is not None:
             x = x.double() * self._input_scales_on(x.device)
-        return F.dynamic_prime(x, self._table, **options)
+        return _derivatives.features(x, self._table.key, *request)
 
     def decode(self, z: Tensor) -> Tensor:
         """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
-        z, d = checked_waves(z, 2 * self._table.shape[0]), self.d
-        if z.shape[-1] < 2 * d:
+        z, d = checked_waves(z, self.D), self.d
+        if 2 * d > self.D:
             raise NotInvertibleError(
-                f"decoding needs D >= 2 d, got D = {z.shape[-1]} and d = {d}: use D = {2 * d} or "
-                "more."
+                f"decoding needs D >= 2 d, got D = {self.D} and d = {d}: use D = {2 * d} or more."
             )
+        if self._is_weighted:
+            factors = self._column_factors(z.device)
+            z = z / factors.to(torch.promote_types(z.dtype, torch.float32))
         key = self._table.key
         cos, sin = split_pairs(z.double(), self.layout == "interleaved")
         phases, lengths = torch.atan2(sin, cos) / (2.0 * math.pi), torch.hypot(cos, sin)
         # An erased pair has no phase, though atan2 returns a number.
         erased = lengths.amin(-1, keepdim=True) <= SHORTEST_WAVE * lengths.mean(-1, keepdim=True)
         phases = phases.masked_fill(erased, torch.nan)
-        k, skip, m = _operators.transform_columns(key) or (0, 0, 1)
+        k, m = _operators.transform_columns(key) or (0, 1)
         if self._learns_frequencies:
             x = phases @ torch.linalg.pinv(self._frequencies_on(z.device)).mT
-        elif skip == 0 and k >= m:  # there is a whole block of a transform
+        elif k >= m:  # there is a whole block of a transform
             rows = _operators.transform_rows(key, device=z.device)
             x = _hadamard.inverse(phases, rows, d)
         else:
@@ -224,28 +208,12 @@ class DynamicPrime(PrimeLayer):
             x = x / self._parameter("scale", x).to(x.dtype)
         return x
 
-    @property
-    def _learns_frequencies(self) -> bool:
-        return self.learnable_frequencies or self.learnable_scale == "frequency"
-
     def reset_parameters(self) -> None:
         """Set what is learned back to the prime frequencies."""
         if self.scale is not None:
             nn.init.ones_(self.scale)
         if self.frequency_shift is not None:
             nn.init.zeros_(self.frequency_shift)
-
-    def _keep(self, first: int, last: int) -> None:
-        self._table = self._table.part(first, last)
-
-    @property
-    def _per_frequency(self) -> tuple[str, ...]:
-        """Names of the parameters that have a row for each frequency."""
-        learned = {
-            "scale": self.learnable_scale == "frequency",
-            "frequency_shift": self.learnable_frequencies,
-        }
-        return tuple(name for name, of_each in learned.items() if of_each)
 
     def _options(self) -> dict[str, Any]:
         names = ("learnable_scale", "learnable_frequencies")
@@ -264,14 +232,12 @@ class DynamicPrime(PrimeLayer):
     def _input_scales_on(self, device: torch.device) -> Tensor:
         return torch.tensor(self._input_scales, dtype=torch.float64, device=device)
 
+    def _column_factors(self, device: torch.device) -> Tensor:
+        factors = self.amplitude * _operators.root_weights(self._table.key, device=device)
+        return pairs(factors, factors, self.layout == "interleaved")
+
     def _parameter(self, name: str, x: Tensor) -> Tensor:
-        """Return a parameter, which has to lie where x does, or this rank's part of it."""
+        """Return a parameter, which has to lie where x does."""
         tensor = getattr(self, name)
-        # Whoever has a DTensor has imported its module; nobody else should pay for it. Every rank
-        # uses all of a replicated parameter, so the gradients of the ranks add up.
-        module = sys.modules.get("torch.distributed.tensor")
-        if module is not None and isinstance(tensor, module.DTensor):
-            partial = [module.Partial() if p.is_replicate() else p for p in tensor.placements]
-            tensor = tensor.to_local(grad_placements=partial)
         check_device(name, tensor, x)
         return tensor

@@ -15,6 +15,7 @@ from primal._parallel import row_blocks
 from primal.exact import FrequencyTable, Octant32, Octant64
 from primal.torch import _hadamard, _integers
 from primal.torch._hadamard import HadamardTensors
+from primal.torch._inputs import split_pairs
 from primal.torch._integers import round_turns
 from primal.torch._tables import SharedTable
 
@@ -32,14 +33,6 @@ class Request(NamedTuple):
     amplitude: float
     interleaved: bool
     dtype: torch.dtype
-
-    @property
-    def layout(self) -> str:
-        return "interleaved" if self.interleaved else "block"
-
-    @property
-    def wide(self) -> bool:
-        return self.dtype == torch.float64
 
 
 def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
@@ -64,7 +57,7 @@ def positions_features(positions: Tensor, increments: Tensor, request: Request) 
 
     def block(rows: slice) -> tuple[Tensor, None]:
         turns = positions[rows, None] * increments
-        return turns if request.wide else round_turns(turns), None
+        return turns if request.dtype == torch.float64 else round_turns(turns), None
 
     return _in_blocks(block, positions, len(increments), request)
 
@@ -73,7 +66,7 @@ def exact_features(x: Tensor, table: SharedTable, request: Request) -> Tensor:
     """Return the exact features of x (n, d), shape (n, 2 k); NaN for rows that have none."""
     tensors, limit = table.on(x.device), table.x_limit
     way = _hadamard if isinstance(tensors, HadamardTensors) else _integers
-    turns_of = way.exact_turns if request.wide else way.rounded_turns
+    turns_of = way.exact_turns if request.dtype == torch.float64 else way.rounded_turns
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         points = x[rows].double()
@@ -85,15 +78,16 @@ def exact_features(x: Tensor, table: SharedTable, request: Request) -> Tensor:
 
 def fast_features(x: Tensor, frequencies: Tensor, request: Request) -> Tensor:
     """Return features of x (n, d) from float64 frequencies (k, d) and one matrix product."""
-    shift = quarter_shift(request.quarter_turns, 64 if request.wide else 32)
+    wide = request.dtype == torch.float64
+    shift = quarter_shift(request.quarter_turns, 64 if wide else 32)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         phases = x[rows].double() @ frequencies.T
         valid = phases.abs() < LARGEST_FAST_TURNS  # false for NaN
         phases = torch.where(valid, phases, 0.0)
         # 2**63 itself does not fit into int64; its half does.
-        turns = ((phases - phases.round()) * 2.0 ** (62 if request.wide else 32)).round().long()
-        return (turns << 2 if request.wide else turns.int()) + shift, valid
+        turns = ((phases - phases.round()) * 2.0 ** (62 if wide else 32)).round().long()
+        return (turns << 2 if wide else turns.int()) + shift, valid
 
     return _in_blocks(block, x, len(frequencies), request)
 
@@ -110,21 +104,6 @@ def row_exponents(x: Tensor, x_limit: float) -> Tensor:
 def quarter_shift(quarter_turns: int, bits: int = 32) -> int:
     """Return quarter turns as a signed fixed-point number: a derivative is a quarter turn on."""
     return ((quarter_turns + 2) % 4 - 2) << (bits - 2)
-
-
-def split_pairs(z: Tensor, interleaved: bool) -> tuple[Tensor, Tensor]:
-    """Return views of the cosine and of the sine columns."""
-    if interleaved:
-        return z[..., 0::2], z[..., 1::2]
-    cos, sin = z.chunk(2, dim=-1)
-    return cos, sin
-
-
-def pairs(cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Return cosine and sine columns as one tensor: the inverse of `split_pairs`."""
-    if interleaved:
-        return torch.stack((cos, sin), dim=-1).flatten(-2)
-    return torch.cat((cos, sin), dim=-1)
 
 
 def _in_blocks(

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from primal.errors import DataError
-from primal.torch import _functional as F
-from primal.torch._eager import split_pairs, waves
-from primal.torch._inputs import check_dense, check_tensor, checked_points
+from primal.torch import _derivatives
+from primal.torch._eager import waves
+from primal.torch._inputs import check_tensor, checked_points, split_pairs
 from primal.torch._tables import frequency_table
 
 _KINDS = ("Symbols", "Numbers", "Reals", "Levels", "Circular")
@@ -71,7 +71,6 @@ class Embedding(nn.Module):
         """Return the phasors of x, complex64 of shape (..., k)."""
         v = self.vocabulary
         check_tensor("x", x)
-        check_dense("x", x)
         tables = self._tables(x.device)
         if self.items is not None:
             return _chosen(tables["turns"], _checked(x, 0, len(self.items) - 1, whole=True))
@@ -88,7 +87,8 @@ class Embedding(nn.Module):
             turns = places[..., None] * tables["frequencies"]
             return _phasors((turns + tables["base"]).int())
         x = checked_points(x, tables["frequencies"].shape[1])
-        pairs = F.dynamic_prime(x, tables["frequencies"], dtype=torch.float32)
+        x = x if x.is_floating_point() else x.double()
+        pairs = _derivatives.features(x, tables["frequencies"].key, 1.0, False, torch.float32)
         z = torch.complex(*split_pairs(pairs, interleaved=False))
         return z[..., tables["order"]] if "order" in tables else z
 

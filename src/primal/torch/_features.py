@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
 import primal.maps
 from primal._checks import even_dimension, whole_number
 from primal.errors import ParameterError
 from primal.maps import KernelSum, gamma_of_length
-from primal.torch import _operators
 from primal.torch._dynamic import DynamicPrime
-from primal.torch._eager import pairs
-from primal.torch._inputs import checked_points, checked_waves
-from primal.torch._tables import frequency_table
 
 
 class PrimeFeatures(DynamicPrime):
@@ -53,8 +47,6 @@ class PrimeFeatures(DynamicPrime):
     """
 
     map_type = primal.maps.KernelPrime
-    _is_weighted = False
-    _default_layout = "interleaved"
 
     def __init__(
         self,
@@ -103,37 +95,11 @@ class PrimeFeatures(DynamicPrime):
                 f"a layer has pairs of cosine and sine, got a map with form={m.form!r} and D = "
                 f'{m.D}: make it with form="pair" and an even D.'
             )
-        self._set(m, frequency_table(m.basis), m.layout, m.precision, **options)
+        self._set(m, **options)
         self.amplitude = m.amplitude
         self._is_weighted = m.is_weighted
         if m.input_scales is not None:
             self._input_scales = tuple(m.input_scales.tolist())
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the features of x (..., d), shape (..., D)."""
-        if not self._is_weighted:
-            return super().forward(x)
-        dtype = self._output_dtype(checked_points(x, self.d))
-        # Narrow types are float32 features, rounded once, after the weights.
-        wide = torch.promote_types(dtype, torch.float32)
-        z = self._waves(x, 1.0, wide)
-        return (z * self._column_factors(z.device).to(wide)).to(dtype)
-
-    def decode(self, z: Tensor) -> Tensor:
-        """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
-        if self._is_weighted:
-            z = checked_waves(z, 2 * self._table.shape[0])
-            factors = self._column_factors(z.device)
-            z = z / factors.to(torch.promote_types(z.dtype, torch.float32))
-        return super().decode(z)
-
-    def _column_factors(self, device: torch.device) -> Tensor:
-        factors = self.amplitude * _operators.root_weights(self._table.key, device=device)
-        return pairs(factors, factors, self.layout == "interleaved")
-
-    def _set(self, *arguments: Any, **options: Any) -> None:
-        super()._set(*arguments, **options)
-        self.amplitude = float(np.sqrt(2.0 / self.D))  # of frequencies that were given
 
 
 def _without_gradient(value: object) -> object:

@@ -107,7 +107,7 @@ def _transform(rows: Tensor) -> Tensor:
     return rows
 
 
-def product(x: Tensor, rows: Tensor, k: int, skip: int) -> Tensor:
+def product(x: Tensor, rows: Tensor, k: int) -> Tensor:
     """Return x (..., d) times the frequencies, (..., k); `rows` are `SharedTable.transform_rows`.
 
     Plain operations in the type of x: they can be differentiated any number of times.
@@ -115,14 +115,13 @@ def product(x: Tensor, rows: Tensor, k: int, skip: int) -> Tensor:
     first, second, third, weights = _rounds(rows, x.dtype)
     padded = torch.nn.functional.pad(x, (0, len(first) - x.shape[-1]))
     y = _transform(_transform(padded * first)[..., None, :] * second)
-    return (_transform(y * third) * weights).flatten(-2)[..., skip : skip + k]
+    return (_transform(y * third) * weights).flatten(-2)[..., :k]
 
 
-def adjoint(v: Tensor, rows: Tensor, d: int, skip: int) -> Tensor:
+def adjoint(v: Tensor, rows: Tensor, d: int) -> Tensor:
     """Return v (..., k) times the frequencies, (..., d): `product` backwards."""
     first, second, third, weights = _rounds(rows, v.dtype)
-    after = weights.numel() - skip - v.shape[-1]
-    y = torch.nn.functional.pad(v, (skip, after))
+    y = torch.nn.functional.pad(v, (0, weights.numel() - v.shape[-1]))
     y = y.reshape(*y.shape[:-1], *weights.shape)
     y = _transform(_transform(y * weights) * third) * second
     return (_transform(y.sum(dim=-2)) * first)[..., :d]
@@ -137,7 +136,7 @@ def inverse(phases: Tensor, rows: Tensor, d: int) -> Tensor:
     m = weights.shape[1]
     n_whole = phases.shape[-1] // m
     whole = phases[..., : n_whole * m] / weights[:n_whole].flatten() ** 2
-    return adjoint(whole, rows[: 1 + 3 * n_whole], d, 0) / (n_whole * float(m) ** 3)
+    return adjoint(whole, rows[: 1 + 3 * n_whole], d) / (n_whole * float(m) ** 3)
 
 
 def _rounds(rows: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from primal.errors import DataError, ParameterError
-from primal.torch import _functional as F
+from primal.torch import _operators
 from primal.torch._inputs import checked_positions
 from primal.torch._positions import PrimePositions
 
@@ -23,8 +23,8 @@ _PROBED = 8
 def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) -> int:
     """Replace the rotary embeddings of a model in place, so that their phases are exact.
 
-    Knows the modules of transformers (``rotary_emb`` of Llama, Mistral, Qwen, Gemma and others),
-    x-transformers (``rotary_pos_emb``) and torchtune (``RotaryPositionalEmbeddings``). Each
+    Knows the modules of transformers (``rotary_emb`` of Llama, Mistral, Qwen, Gemma and others)
+    and x-transformers (``rotary_pos_emb``). Each
     replacement is compared with its host at the first positions before it takes its place. Returns
     how many there are.
 
@@ -48,29 +48,19 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
     >>> use_exact_rotary(model)
     1
     """
-    if not isinstance(model, nn.Module):
-        raise DataError(f"model must be a torch.nn.Module, got {type(model).__name__}.")
-    if positions is not None and not isinstance(positions, PrimePositions):
-        raise DataError(f"positions must be PrimePositions, got {type(positions).__name__}.")
-    found, replaced = [], False
+    found = []
     for parent in model.modules():
         for name, child in parent.named_children():
             if isinstance(child, _Replacement):
-                replaced = True
                 continue
-            for kind in (_Transformers, _XTransformers, _Torchtune):
+            for kind in (_Transformers, _XTransformers):
                 if kind.takes(child):
                     found.append((parent, name, kind(child, positions).train(child.training)))
                     break
-    if replaced and not found:
-        raise ParameterError(
-            f"{type(model).__name__} is already exact, its rotary embeddings have been replaced: "
-            "make a new model to give it other positions."
-        )
     if not found:
         raise ParameterError(
-            f"{type(model).__name__} has no rotary embedding of transformers, x-transformers or "
-            "torchtune: call PrimePositions.rotary on its queries and keys."
+            f"{type(model).__name__} has no rotary embedding of transformers or x-transformers "
+            "that is not exact already: call PrimePositions.rotary on its queries and keys."
         )
     for replacement in found:  # all of them, or none if one cannot be replaced
         setattr(*replacement)
@@ -79,8 +69,6 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
 
 class _Replacement(nn.Module):
     """A module in the place of a host's, with its buffers, so that saved states still fit."""
-
-    layout = "block"
 
     def __init__(self, host: nn.Module, positions: PrimePositions | None) -> None:
         super().__init__()
@@ -110,7 +98,7 @@ class _Replacement(nn.Module):
                 "them before the model is cast."
             )
         turns = radians.detach().double().cpu().numpy() / (2.0 * math.pi)
-        return PrimePositions(D, frequencies=turns, layout=self.layout)
+        return PrimePositions(D, frequencies=turns, layout="block")
 
     def _check(self, ours: Tensor, theirs: Tensor) -> None:
         if self._given is None and (
@@ -167,8 +155,9 @@ class _Transformers(_Replacement):
     ) -> tuple[Tensor, Tensor]:
         positions, scaling = self.tables[layer_type or ""]
         wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        places = checked_positions(position_ids.to(x.device))
-        codes = F.static_prime(places, positions._increments_on(places.device), dtype=wide)
+        places = checked_positions(position_ids.to(x.device), "position_ids")
+        increments = _operators.increments(positions._key, device=places.device)
+        codes = _operators.static_codes(places.long(), increments, False, wide)
         waves = [(wave * scaling).to(x.dtype) for wave in codes.chunk(2, dim=-1)]
         if self.copies == "pairs":
             waves = [wave.repeat_interleave(2, -1) for wave in waves]
@@ -202,27 +191,3 @@ class _XTransformers(_Replacement):
         turns = self.positions.turns(t if t.ndim > 1 else t[None])
         radians = turns.double() * (2.0 * math.pi * 2.0**-64)
         return radians.float().repeat_interleave(2, -1), 1.0
-
-
-class _Torchtune(_Replacement):
-    """``forward(x, input_pos=...)`` turns x of shape (batch, positions, heads, columns)."""
-
-    layout = "interleaved"
-
-    @staticmethod
-    def takes(host: nn.Module) -> bool:
-        return all(hasattr(host, name) for name in ("theta", "cache", "build_rope_cache"))
-
-    def __init__(self, host: Any, positions: PrimePositions | None) -> None:
-        super().__init__(host, positions)
-        self.positions = self._positions(host.theta)
-        if self.positions.layout != self.layout:
-            raise ParameterError(
-                f"{self.host_name} turns neighboring columns, got positions with "
-                f"layout={self.positions.layout!r}: make them with layout={self.layout!r}."
-            )
-        x = torch.ones(1, _PROBED, 1, self.positions.D, device=host.theta.device)
-        self._check(self(x), host(x))
-
-    def forward(self, x: Tensor, *, input_pos: Tensor | None = None) -> Tensor:
-        return self.positions.rotate(x, input_pos, seq_dim=-3)

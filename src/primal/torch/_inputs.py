@@ -1,13 +1,11 @@
-"""Checks at the public edge: types, shapes and devices of tensors."""
+"""Tensors at the public edge: types, shapes, devices, and the order of columns."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from primal._checks import one_of
 from primal.errors import DataError, EngineError, ParameterError
-from primal.maps import LAYOUTS
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -25,11 +23,6 @@ def output_dtype(dtype: torch.dtype | None) -> torch.dtype:
     return dtype
 
 
-def is_interleaved(layout: str) -> bool:
-    """Return whether the layout is "interleaved", if it exists."""
-    return one_of("layout", layout, LAYOUTS) == "interleaved"
-
-
 def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
     """Return x if it is a tensor of real numbers, d of them along its last axis."""
     check_tensor(name, x)
@@ -40,7 +33,6 @@ def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
         )
     if not (x.dtype.is_floating_point or x.dtype in _EXACT_INTEGERS):
         raise DataError(f"{name} must hold real numbers, got {x.dtype}: convert it to float32.")
-    check_dense(name, x)
     if x.ndim == 0 or x.shape[-1] != d:
         raise DataError(
             f"{name} must have {d} values along its last axis, got shape {tuple(x.shape)}."
@@ -59,12 +51,11 @@ def checked_waves(z: Tensor, n: int) -> Tensor:
     return z
 
 
-def checked_positions(t: Tensor) -> Tensor:
+def checked_positions(t: Tensor, name: str = "t") -> Tensor:
     """Return t if it is a tensor of integers."""
-    check_tensor("positions", t, "t")
+    check_tensor(name, t)
     if t.dtype not in POSITIONS:
-        raise DataError(f"positions must be integers, got {t.dtype}: cast with t.long().")
-    check_dense("positions", t)
+        raise DataError(f"{name} must be integers, got {t.dtype}: cast with {name}.long().")
     return t
 
 
@@ -86,18 +77,28 @@ def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
         )
 
 
-def check_tensor(name: str, x: object, variable: str | None = None) -> None:
-    """Raise unless x is a tensor, and not a nested one."""
+def check_tensor(name: str, x: Tensor) -> None:
+    """Raise unless x is a dense tensor."""
     if not isinstance(x, Tensor):
         raise DataError(
-            f"{name} must be a tensor, got {type(x).__name__}: pass "
-            f"torch.as_tensor({variable or name})."
+            f"{name} must be a tensor, got {type(x).__name__}: pass torch.as_tensor({name})."
         )
     if x.is_nested:
         raise DataError(f"{name} must be one tensor, got a nested one: pad it, or pass its parts.")
-
-
-def check_dense(name: str, x: Tensor) -> None:
-    """Raise unless x is dense."""
     if x.layout != torch.strided:
         raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")
+
+
+def split_pairs(z: Tensor, interleaved: bool) -> tuple[Tensor, Tensor]:
+    """Return views of the cosine and of the sine columns."""
+    if interleaved:
+        return z[..., 0::2], z[..., 1::2]
+    cos, sin = z.chunk(2, dim=-1)
+    return cos, sin
+
+
+def pairs(cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Return cosine and sine columns as one tensor: the inverse of `split_pairs`."""
+    if interleaved:
+        return torch.stack((cos, sin), dim=-1).flatten(-2)
+    return torch.cat((cos, sin), dim=-1)

@@ -6,5 +6,4 @@ from primal.torch._kernel_fast import write_input_gradient as write_input_gradie
 from primal.torch._kernel_hadamard import write_hadamard as write_hadamard
 from primal.torch._kernel_hadamard import write_hadamard_gradient as write_hadamard_gradient
 from primal.torch._kernel_static import write_positions as write_positions
-from primal.torch._kernel_static import write_range as write_range
 from primal.torch._kernel_static import write_rotary as write_rotary

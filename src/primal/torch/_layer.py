@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from primal._checks import whole_number
 from primal._specs import from_spec
-from primal.errors import ParameterError, SpecError
+from primal.errors import ParameterError
 from primal.torch._inputs import checked_device, output_dtype
 
 Layer = TypeVar("Layer", bound="PrimeLayer")
@@ -19,13 +19,11 @@ Layer = TypeVar("Layer", bound="PrimeLayer")
 class PrimeLayer(nn.Module):
     """A module that computes what a core map does; its tables follow from the map's spec.
 
-    It has `D` outputs in an order, its `layout`. A rank of several has a part of them only:
-    `frequency_range` is the first of the map's frequencies, and the one after the last. `dtype` is
-    the type of parameters, and of the output for integers: as made, or as cast since.
+    It has `D` outputs in an order, its `layout`. `dtype` is the type of parameters, and of the
+    output for integers: as made, or as cast since.
     """
 
     map_type: ClassVar[type]
-    _option_names: ClassVar[tuple[str, ...]] = ("device", "dtype")  # of `from_map`
 
     def _begin(
         self,
@@ -35,18 +33,11 @@ class PrimeLayer(nn.Module):
         *,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
-        **unknown: Any,
     ) -> None:
-        """Begin a layer of a map, or of None where frequencies were given."""
-        if unknown:
-            raise TypeError(
-                f"{type(self).__name__} has no option {', '.join(map(repr, unknown))}: beside what "
-                f"its map is made of, it takes {', '.join(self._option_names)}."
-            )
         nn.Module.__init__(self)
-        self._spec = None if m is None else m.spec
+        self._spec = m.spec
         self.D = self.out_features = D  # by the name of nn.Linear, too
-        self.layout, self.frequency_range = layout, (0, D // 2)
+        self.layout = layout
         self._dtype_is_given = dtype is not None
         self.dtype = self._first_dtype = output_dtype(dtype)
         # An empty tensor knows the default device, and the number of a GPU.
@@ -63,7 +54,7 @@ class PrimeLayer(nn.Module):
                 f"{cls.__name__}.from_map takes a primal.{cls.map_type.__name__}, got a "
                 f"{type(m).__name__}."
             )
-        layer = object.__new__(cls)
+        layer = cls.__new__(cls)
         layer._from_map(m, **options)
         return layer
 
@@ -76,13 +67,11 @@ class PrimeLayer(nn.Module):
 
         What is learned is not in it; it is in ``state_dict()``.
         """
-        if self._spec is None:
-            raise SpecError("frequencies that were given have no spec: keep the matrix itself.")
         return dict(self._spec)
 
     @property
     def map(self) -> Any:
-        """The core map behind the layer; of the whole one if this is a part of it."""
+        """The core map behind the layer."""
         return from_spec(self.spec)
 
     @property
@@ -96,10 +85,6 @@ class PrimeLayer(nn.Module):
         The options are those of the map's own `grow`. Only in the interleaved layout are the old
         outputs a prefix of the new ones.
         """
-        if self._spec is None:
-            raise ParameterError("frequencies that were given cannot grow: give more of them.")
-        if self.frequency_range != (0, self.D // 2):
-            raise ParameterError("a part of a layer cannot grow: grow it before it is split.")
         grown = self.from_map(self.map.grow(whole_number("D", D), **options), **self._options())
         grown._dtype_is_given, grown._first_dtype = self._dtype_is_given, self._first_dtype
         with torch.no_grad():
@@ -108,34 +93,12 @@ class PrimeLayer(nn.Module):
                 wider[: len(value)].copy_(value)
         return grown.train(self.training)
 
-    def keep_frequencies(self, first: int, last: int) -> None:
-        """Keep frequencies first..last-1 of those here, with what they learned, for one rank."""
-        begin, end = self.frequency_range
-        last = whole_number("last", last, most=end - begin)
-        first = whole_number("first", first, most=last)
-        self.frequency_range = (begin + first, begin + last)
-        self._keep(first, last)
-        for name in self._per_frequency:
-            old = self.get_parameter(name)
-            kept = nn.Parameter(old.detach()[first:last].clone(), old.requires_grad)
-            self.register_parameter(name, kept)
-
-    def _keep(self, first: int, last: int) -> None:
-        """Take a part of the table; `frequency_range` is that of the whole one."""
-        raise NotImplementedError
-
-    @property
-    def _per_frequency(self) -> tuple[str, ...]:
-        """Names of the parameters that have a row for each frequency."""
-        return ()
-
     def _options(self) -> dict[str, Any]:
         """Return the options of `from_map` that make such a layer."""
         return {"device": self._device, "dtype": self.dtype}
 
     def extra_repr(self) -> str:
-        given = {"frequencies": "given", "D": self.D, "layout": self.layout}
-        shown = (given if self._spec is None else self._spec) | self._options()
+        shown = self._spec | self._options()
         return ", ".join(
             f"{name}={_shortened(value)}"
             for name, value in shown.items()
@@ -144,11 +107,6 @@ class PrimeLayer(nn.Module):
 
     def reset_parameters(self) -> None:
         """Set what is learned back to its beginning, as after ``to_empty``; tables need nothing."""
-
-    def _output_dtype(self, x: Tensor) -> torch.dtype:
-        """Return the type of the output: that of x, unless one was given or the layer was cast."""
-        chosen = self._dtype_is_given or self.dtype != self._first_dtype
-        return self.dtype if chosen or not x.is_floating_point() else output_dtype(x.dtype)
 
     def _apply(self: Layer, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Layer:
         """Follow ``.to()``, ``.half()``, ``.to_empty()`` and the like, as a parameter would."""

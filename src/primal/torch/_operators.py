@@ -61,13 +61,13 @@ transform_rows = _table_operator("transform_rows", lambda table: table.transform
 
 
 @torch.compiler.assume_constant_result
-def transform_columns(table: str) -> tuple[int, int, int] | None:
-    """Return how many columns of all blocks a table has, the first, and the columns of a block.
+def transform_columns(table: str) -> tuple[int, int] | None:
+    """Return how many columns a table has, and the columns of a block.
 
     None unless the frequencies of the table's key are a transform, the basis ``hadamard``.
     """
     rows = shared_table(table).transform
-    return None if rows is None else (rows.shape[0], rows.skip, rows.m)
+    return None if rows is None else (rows.shape[0], rows.m)
 
 
 @torch.library.custom_op("primal::static_codes", mutates_args=())
@@ -75,26 +75,10 @@ def static_codes(
     positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
     """Return the codes of int64 positions of any shape."""
-    flat, request = positions.reshape(-1).contiguous(), Request(0, 1.0, interleaved, dtype)
-    out = _features("positions", flat, increments, len(increments), request)
-    return _shaped(out, positions.shape)
-
-
-@torch.library.custom_op("primal::range_codes", mutates_args=())
-def range_codes(
-    increments: Tensor, n: int, first: int, interleaved: bool, dtype: torch.dtype
-) -> Tensor:
-    """Return the codes of positions first, ..., first + n - 1."""
-    if dtype != torch.float64 and n and use_kernels(increments):
-        from primal.torch._kernels import write_range
-
-        out = increments.new_empty((n, 2 * increments.shape[0]), dtype=dtype)
-        with torch.cuda.device_of(increments):
-            write_range(first, increments, out, interleaved)
-        return out
-    positions = torch.arange(n, device=increments.device) + first
+    flat, table = positions.reshape(-1).contiguous(), increments.contiguous()
     request = Request(0, 1.0, interleaved, dtype)
-    return _features("positions", positions, increments, len(increments), request)
+    out = _features("positions", flat, table, len(table), request)
+    return _shaped(out, positions.shape)
 
 
 @torch.library.custom_op("primal::exact_features", mutates_args=())
@@ -128,19 +112,17 @@ def _features(kind: str, flat: Tensor, source: Any, k: int, request: Request) ->
     out = flat.new_empty((len(flat), 2 * k), dtype=request.dtype)
     if not (flat.numel() and k):
         return out
-    transform = source.transform if kind == "exact" else None
-    # A part of such a layer that begins inside of a block is for plain PyTorch.
-    aligned = transform is None or transform.skip == 0
-    if not request.wide and aligned and use_kernels(flat):
+    chosen = backend(flat)
+    if chosen == "triton" and request.dtype != torch.float64:
         from primal.torch import _kernels
 
         with torch.cuda.device_of(flat):
-            if transform is not None:
+            if kind == "exact" and source.transform is not None:
                 _kernels.write_hadamard(flat, source.on(flat.device), out, request)
             else:
                 getattr(_kernels, f"write_{kind}")(flat, source, out, request)
         return out
-    way = _compiled if use_engines(flat) else _eager
+    way = _compiled if chosen == "exact" else _eager
     return getattr(way, f"{kind}_features")(flat, source, request)
 
 
@@ -173,7 +155,7 @@ def _gradient(kind: str, gradient: Tensor, x: Tensor, source: Any, request: Requ
     incoming = gradient.detach().reshape(len(flat), gradient.shape[-1]).contiguous()
     if not (flat.numel() and source.shape[0]):
         out = torch.zeros_like(flat)
-    elif use_kernels(flat):
+    elif backend(flat) == "triton":
         from primal.torch import _kernels
 
         out = torch.empty_like(flat)
@@ -212,30 +194,22 @@ def rotary(
     return outputs[0], outputs[1]
 
 
-def use_kernels(tensor: torch.Tensor) -> bool:
-    """Whether Triton kernels take this tensor."""
-    wish = _wish()
-    if wish == "triton" and not _has_triton():
-        raise EngineError(
-            "PRIMAL_TORCH is 'triton' and Triton is not installed: pip install triton, or "
-            "remove the environment variable."
-        )
-    return wish == "triton" or (wish == "auto" and tensor.is_cuda and _has_triton())
-
-
-def use_engines(tensor: torch.Tensor) -> bool:
-    """Whether :mod:`primal.exact` takes this tensor."""
-    return tensor.device.type == "cpu" and _wish() == "auto"
-
-
-def _wish() -> str:
+def backend(tensor: torch.Tensor) -> str:
+    """Return who computes on this tensor: "triton", "eager" or "exact", the subpackage."""
     wish = os.environ.get("PRIMAL_TORCH") or "auto"
     if wish not in _BACKENDS:
         raise EngineError(
             f"PRIMAL_TORCH must be one of {', '.join(_BACKENDS)}, got {wish!r}: "
             "correct or remove the environment variable."
         )
-    return wish
+    if wish == "triton" and not _has_triton():
+        raise EngineError(
+            "PRIMAL_TORCH is 'triton' and Triton is not installed: pip install triton, or "
+            "remove the environment variable."
+        )
+    if wish == "triton" or (wish == "auto" and tensor.is_cuda and _has_triton()):
+        return "triton"
+    return "exact" if wish == "auto" and tensor.device.type == "cpu" else "eager"
 
 
 _TRITON_FOUND = importlib.util.find_spec("triton") is not None
@@ -271,9 +245,6 @@ increments.register_fake(
 )
 static_codes.register_fake(
     lambda t, table, _, dtype: t.new_empty((*t.shape, 2 * table.shape[0]), dtype=dtype)
-)
-range_codes.register_fake(
-    lambda table, n, first, _, dtype: table.new_empty((n, 2 * table.shape[0]), dtype=dtype)
 )
 exact_features.register_fake(
     lambda x, table, *rest: _features_like(x, shared_table(table).shape[0], rest[-1])

@@ -12,8 +12,9 @@ import primal.maps
 from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
 from primal.maps import stretched_frequencies
+from primal.torch import _operators
 from primal.torch._inputs import POSITIONS, check_device, checked_positions
-from primal.torch._rotary import sequence_axis, turned
+from primal.torch._rotary import aligned_positions, sequence_axis, turned
 from primal.torch._static import StaticPrime
 
 
@@ -59,8 +60,6 @@ class PrimePositions(StaticPrime):
     >>> q.shape, q.dtype
     (torch.Size([2, 8, 10, 64]), torch.bfloat16)
     """
-
-    _option_names = ("head_dim", *StaticPrime._option_names)
 
     def __init__(
         self,
@@ -160,7 +159,8 @@ class PrimePositions(StaticPrime):
                 f"{tuple(q.shape)} and {tuple(k.shape)}: turn each by itself with rotate, which "
                 "takes its own positions or offset."
             )
-        q, k = self._turned((q, k), _places(positions, q, axis, offset), seq_dim)
+        places = _places(positions, q, axis, offset)
+        q, k = self._turned((q, k), (axis, axis_of_k), places)
         return q, k
 
     def rotate(
@@ -185,30 +185,33 @@ class PrimePositions(StaticPrime):
         >>> torch.equal(q[..., -1, :], k[..., -1, :])
         True
         """
-        places = _places(positions, x, sequence_axis(x, seq_dim), offset)
-        return self._turned((x,), places, seq_dim)[0]
+        axis = sequence_axis(x, seq_dim)
+        return self._turned((x,), (axis,), _places(positions, x, axis, offset))[0]
 
     def _options(self) -> dict[str, Any]:
         return super()._options() | ({} if self.head_dim == self.D else {"head_dim": self.head_dim})
 
     def _turned(
-        self, tensors: tuple[Tensor, ...], places: Tensor, seq_dim: int | None
+        self, tensors: tuple[Tensor, ...], axes: tuple[int, ...], places: Tensor
     ) -> tuple[Tensor, ...]:
-        for x in tensors:
+        aligned = []
+        for x, axis in zip(tensors, axes, strict=True):
             if x.shape[-1] != self.head_dim:
                 raise ParameterError(
                     f"what is rotated must have {self.head_dim} columns, got shape "
                     f"{tuple(x.shape)}: to leave some of them as they are, make the layer with "
                     "head_dim."
                 )
-        increments = self._increments_on(tensors[0].device)
-        return turned(tensors, places, increments, layout=self.layout, seq_dim=seq_dim)
+            aligned.append(aligned_positions(places, x, axis))
+        increments = _operators.increments(self._key, device=places.device)
+        return turned(tensors, tuple(aligned), increments, interleaved=self.layout == "interleaved")
 
 
 def _places(positions: Tensor | None, x: Tensor, axis: int, offset: int | Tensor) -> Tensor:
     if positions is None:
         positions = torch.arange(x.shape[axis], device=x.device)
-    positions = checked_positions(positions).long()  # narrower sums would wrap
+    else:
+        positions = checked_positions(positions, "positions").long()  # narrower sums would wrap
     if isinstance(offset, Tensor):
         shared = zip(reversed(offset.shape), reversed(positions.shape), strict=False)
         if offset.dtype not in POSITIONS or not all(a == b or 1 in (a, b) for a, b in shared):

@@ -11,47 +11,35 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from primal._checks import whole_number
+from primal._checks import one_of, whole_number
 from primal.errors import DataError, ParameterError
-from primal.torch import _functional as F
+from primal.maps import LAYOUTS
 from primal.torch import _operators
-from primal.torch._eager import pairs, split_pairs
-from primal.torch._inputs import (
-    check_dense,
-    check_device,
-    check_tensor,
-    checked_positions,
-    is_interleaved,
-)
+from primal.torch._inputs import check_device, check_tensor, pairs, split_pairs
 
 _NARROW = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def turned(
     tensors: tuple[Tensor, ...],
-    positions: Tensor,
+    positions: tuple[Tensor, ...],
     increments: Tensor,
     *,
-    layout: str,
-    seq_dim: int | None,
+    interleaved: bool,
 ) -> tuple[Tensor, ...]:
-    """Return tensors with their first 2 k columns turned by their positions, others as they are."""
-    aligned = [aligned_positions(positions, x, seq_dim) for x in tensors]
-    if aligned[0].shape == aligned[-1].shape:
-        for x in tensors:
-            check_device("increments", increments, x)
-            check_device("positions", positions, x)
-        found = _by_kernel(tensors, aligned[0].long(), increments, is_interleaved(layout))
+    """Return tensors with their first 2 k columns turned by aligned positions, others as are."""
+    if positions[0].shape == positions[-1].shape:
+        found = _by_kernel(tensors, positions[0], increments, interleaved)
         if found is not None:
             return found
     codes: dict[tuple[Any, ...], Tensor] = {}  # mostly all have the same
     results, D = [], 2 * increments.shape[0]
-    for x, place in zip(tensors, aligned, strict=True):
+    for x, place in zip(tensors, positions, strict=True):
         # Narrower products would lose digits of phases.
         key = place.shape, torch.float64 if x.dtype == torch.float64 else torch.float32
         if key not in codes:
-            codes[key] = F.static_prime(place, increments, layout=layout, dtype=key[1])
-        whole = rotate(x[..., :D], codes[key], layout=layout)
+            codes[key] = _operators.static_codes(place, increments, interleaved, key[1])
+        whole = _product(x[..., :D], codes[key], interleaved)
         results.append(whole if x.shape[-1] == D else torch.cat((whole, x[..., D:]), dim=-1))
     return tuple(results)
 
@@ -79,9 +67,9 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
     >>> rotate(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]))  # a quarter turn
     tensor([[0., 1.]])
     """
-    interleaved = is_interleaved(layout)
-    _check_tensor(x)
-    _check_tensor(codes, "codes")
+    one_of("layout", layout, LAYOUTS)
+    for name, tensor in (("x", x), ("codes", codes)):
+        _check_floating(name, tensor)
     if x.shape[-1:] != codes.shape[-1:] or not x.ndim or x.shape[-1] % 2:
         raise ParameterError(
             f"codes of shape {tuple(codes.shape)} and a tensor of shape {tuple(x.shape)} must have "
@@ -95,14 +83,19 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
         )
     check_device("codes", codes, x)
     work = torch.float64 if x.dtype == torch.float64 else torch.float32
-    cos, sin = split_pairs(codes.to(work), interleaved)
-    a, b = split_pairs(x.to(work), interleaved)
+    return _product(x, codes.to(work), layout == "interleaved")
+
+
+def _product(x: Tensor, codes: Tensor, interleaved: bool) -> Tensor:
+    """Return pairs of columns of x times codes, as complex numbers, in the type of x."""
+    cos, sin = split_pairs(codes, interleaved)
+    a, b = split_pairs(x.to(codes.dtype), interleaved)
     return pairs(a * cos - b * sin, a * sin + b * cos, interleaved).to(x.dtype)
 
 
 def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
-    """Return the axis of x that has its positions, counted from the first."""
-    _check_tensor(x)
+    """Return the axis of a tensor to turn that has its positions, counted from the first."""
+    _check_floating("x", x)
     if x.ndim < 2:
         raise DataError(f"a tensor to turn has axes for positions and columns, got {_shape(x)}.")
     if seq_dim is None:
@@ -112,20 +105,19 @@ def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
                 "seq_dim=-2 for (..., heads, n, D), or seq_dim=-3 for (..., n, heads, D)."
             )
         return 0
-    seq_dim = whole_number("seq_dim", seq_dim, least=-x.ndim)
-    axis = seq_dim + x.ndim if seq_dim < 0 else seq_dim
-    if not 0 <= axis < x.ndim - 1:
+    if not isinstance(seq_dim, int):
+        seq_dim = whole_number("seq_dim", seq_dim, least=-x.ndim)
+    if not -x.ndim <= seq_dim < x.ndim - 1 or seq_dim == -1:
         raise DataError(
             f"seq_dim={seq_dim} is no axis of positions of a tensor of shape {_shape(x)}, whose "
             "last axis has the columns."
         )
-    return axis
+    return range(x.ndim)[seq_dim]
 
 
-def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tensor:
+def aligned_positions(positions: Tensor, x: Tensor, axis: int) -> Tensor:
     """Return positions with one axis for each axis of x but the last, if they fit in one way."""
-    positions = checked_positions(positions)
-    axis = sequence_axis(x, seq_dim)
+    check_device("positions", positions, x)
     shape = tuple(x.shape[:-1])
     whole, n = [1] * len(shape), shape[axis]
     if positions.shape in ((), (n,)):
@@ -148,11 +140,10 @@ def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tens
     )
 
 
-def _check_tensor(x: Tensor, name: str = "x") -> None:
-    check_tensor("what is rotated" if name == "x" else name, x, name)
+def _check_floating(name: str, x: Tensor) -> None:
+    check_tensor(name, x)
     if not x.is_floating_point():
         raise DataError(f"{name} must be floating, got {x.dtype}: cast with {name}.float().")
-    check_dense(name, x)
 
 
 def _shape(x: Tensor) -> tuple[int, ...]:
@@ -168,10 +159,11 @@ def _by_kernel(
     or 1. Plain PyTorch has derivatives in forward mode.
     """
     first, last = tensors[0], tensors[-1]
-    order = _order(positions.shape)
-    same = first.dtype == last.dtype in _NARROW and first.device == last.device
     forward_mode = not torch.compiler.is_compiling() and forward_ad._current_level >= 0
-    if not same or order is None or forward_mode or not _operators.use_kernels(first):
+    if forward_mode or _operators.backend(first) != "triton":
+        return None
+    order = _order(positions.shape)
+    if order is None or not (first.dtype == last.dtype in _NARROW):
         return None
     q, k = (_on_four_axes(x, order) for x in (first, last))
     if q.shape[0] != k.shape[0] or q.shape[2] != k.shape[2]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import torch
@@ -10,11 +11,9 @@ from torch import Tensor
 import primal.maps
 from primal._checks import require_memory, whole_number
 from primal.errors import DataError
-from primal.torch import _functional as F
 from primal.torch import _operators
 from primal.torch._inputs import checked_positions, checked_waves
 from primal.torch._layer import PrimeLayer
-from primal.torch._tables import increments_key
 
 
 class StaticPrime(PrimeLayer):
@@ -61,12 +60,12 @@ class StaticPrime(PrimeLayer):
 
     def _from_map(self, m: primal.maps.StaticPrime, **options: Any) -> None:
         self._begin(m, m.D, m.layout, **options)
-        self._key = increments_key(m)
+        self._key = json.dumps(m.spec, sort_keys=True)
 
     @property
     def increments(self) -> Tensor:
         """Phase moved in one step, int64 of shape (D / 2,), units of 2**-64 turn."""
-        return self._increments_on(self._device)
+        return _operators.increments(self._key, device=self._device)
 
     @property
     def frequencies(self) -> Tensor:
@@ -75,8 +74,9 @@ class StaticPrime(PrimeLayer):
 
     def forward(self, t: Tensor) -> Tensor:
         """Return the codes of integer positions t, shape (*t.shape, D)."""
-        increments = self._increments_on(checked_positions(t).device)
-        return F.static_prime(t, increments, layout=self.layout, dtype=self.dtype)
+        increments = _operators.increments(self._key, device=checked_positions(t).device)
+        interleaved = self.layout == "interleaved"
+        return _operators.static_codes(t.long(), increments, interleaved, self.dtype)
 
     def waves(self, N: int, *, offset: int = 0) -> Tensor:
         """Return the codes of positions offset, ..., offset + N - 1 (the paper's GenerateWaves)."""
@@ -88,13 +88,13 @@ class StaticPrime(PrimeLayer):
         if not (-(2**63) <= offset < 2**63 and offset + N <= 2**63):
             last = offset + N - 1
             raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {last}.")
-        interleaved = self.layout == "interleaved"
-        return _operators.range_codes(increments, N, offset, interleaved, self.dtype)
+        t = torch.arange(N, device=increments.device) + offset
+        return _operators.static_codes(t, increments, self.layout == "interleaved", self.dtype)
 
     def turns(self, t: Tensor) -> Tensor:
         """Return the phases behind codes, int64 (*t.shape, D / 2), units of 2**-64 turn."""
         t = checked_positions(t)
-        return t.long()[..., None] * self._increments_on(t.device)
+        return t.long()[..., None] * _operators.increments(self._key, device=t.device)
 
     def decode(self, z: Tensor, *, n: int) -> Tensor:
         """Return the position in [0, n) with the code most similar to each of z (..., D).
@@ -105,9 +105,3 @@ class StaticPrime(PrimeLayer):
             raise DataError("z must have values, got a tensor on the meta device.")
         codes = z.detach().double().cpu().numpy()
         return torch.as_tensor(self.map.decode(codes, n=n)).to(z.device)
-
-    def _keep(self, first: int, last: int) -> None:
-        self._key = increments_key(self.map, self.frequency_range)
-
-    def _increments_on(self, device: torch.device) -> Tensor:
-        return _operators.increments(self._key, device=device)

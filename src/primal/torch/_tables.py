@@ -7,11 +7,9 @@ is no memory of a module that could be undefined, cast or stored by mistake.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from functools import lru_cache
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -20,67 +18,43 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import raised_as, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec
-from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
+from primal.errors import NotInvertibleError, SpecError
 from primal.exact import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
-from primal.maps import KernelBasis, StaticPrime
+from primal.maps import KernelBasis
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import TableTensors
 
 T = TypeVar("T")
-# Turns per unit: far beyond any use, and far from where exponents of float64 end.
-_LARGEST_FREQUENCY = 1e30
 # Tables that are kept although no layer has them: those of exported programs.
 _N_RECENT = 8
 # Keys and devices whose increments are kept; a layer has a few kilobytes of them.
 _N_INCREMENTS = 64
-_GIVEN = "given "
 
 
 class SharedTable:
     """The table behind a key, one object for all layers of a process that have the key.
 
-    Copies of a layer share it, and a pickle holds the `key` alone, or the matrix that was given;
-    then `basis` is None. Its `shape` (k, d) are the numbers of frequencies and of inputs.
+    Copies of a layer share it, and a pickle holds the `key` alone. Its `shape` (k, d) are the
+    numbers of frequencies and of inputs.
     """
 
-    def __init__(self, key: str, source: Basis | np.ndarray, first: int, last: int) -> None:
-        self.key, self._source, self._range = key, source, (first, last)
-        self.basis = source if isinstance(source, Basis) else None
-        d = source.d if isinstance(source, Basis) else source.shape[1]
-        self.shape = (last - first, d)
+    def __init__(self, key: str, basis: Basis) -> None:
+        self.key, self.basis, self.shape = key, basis, (basis.n_frequencies, basis.d)
         self._made: dict[tuple[str, torch.device], Any] = {}
-
-    def part(self, first: int, last: int) -> SharedTable:
-        """Return the table of frequencies first..last-1."""
-        if isinstance(self._source, Basis):
-            begin = self._range[0]
-            return _basis_table(self._source, begin + first, begin + last)
-        return frequency_table(self._source[first:last])
 
     @cached_property
     def rows(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact integers."""
-        source, (first, last) = self._source, self._range
-        if not isinstance(source, Basis):
-            return FrequencyTable.from_floats(source)
-        if (first, last) == (0, source.n_frequencies):
-            return source.table
-        table = copy(source).table  # of a copy: a part does not keep the whole table
-        if isinstance(table, HadamardTable):
-            return table.rows(first, last)
-        return FrequencyTable(
-            table.mantissas[first:last].copy(), table.exponents[first:last].copy()
-        )
+        return self.basis.table
 
-    @property
+    @cached_property
     def x_limit(self) -> float:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
         return self.rows.largest_input
 
-    @property
+    @cached_property
     def transform(self) -> HadamardTable | None:
         """The frequencies as a transform, which the basis ``hadamard`` is."""
         return self.rows if isinstance(self.rows, HadamardTable) else None
@@ -104,8 +78,8 @@ class SharedTable:
     @property
     def root_weights(self) -> np.ndarray:
         """Factors of weighted features beside the common one, float64 of shape (k,)."""
-        assert isinstance(self._source, KernelBasis)  # only layers of weighted frequencies ask
-        return self._source.root_weights[slice(*self._range)]
+        assert isinstance(self.basis, KernelBasis)  # only layers of weighted frequencies ask
+        return self.basis.root_weights
 
     @property
     def transform_rows(self) -> np.ndarray:
@@ -137,8 +111,6 @@ class SharedTable:
 
     def __reduce__(self) -> tuple[Callable, tuple]:
         """Say how it is made again, by a pickle or a copy: in this process it is the same one."""
-        if self.basis is None:
-            return frequency_table, (self._source,)
         return shared_table, (self.key,)
 
 
@@ -148,36 +120,19 @@ _live: WeakValueDictionary[str, SharedTable] = WeakValueDictionary()
 @lru_cache(maxsize=_N_RECENT)
 def shared_table(key: str) -> SharedTable:
     """Return the table of a key: of a living layer, or made again."""
-    found = _live.get(key)
-    if found is not None:
+    if (found := _live.get(key)) is not None:
         return found
-    if key.startswith(_GIVEN):
-        raise SpecError(
-            "a compiled or exported program needs a frequency matrix that was given to a layer, "
-            "and no such layer exists in this process: make one with the same matrix first."
-        )
     spec = json.loads(key)
     if spec.pop("basis_version", None) != BASIS_VERSION:
         raise SpecError(
             f"this version of primal knows basis_version {BASIS_VERSION}, and a program was "
             f"made with another: {key}. Make it again."
         )
-    rows = spec.pop("rows")
-    return _live.setdefault(key, SharedTable(key, from_spec(spec), *rows))
+    return _live.setdefault(key, SharedTable(key, from_spec(spec)))
 
 
-def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
-    """Return the table of a basis, or of a matrix of frequencies.
-
-    Parameters
-    ----------
-    source : Basis, or ndarray or Tensor of shape (k, d)
-        A matrix is in turns per unit of x, finite numbers up to 1e30, and is taken as float64.
-
-    Returns
-    -------
-    table : SharedTable
-        The same object for the same source.
+def frequency_table(basis: Basis) -> SharedTable:
+    """Return the table of a basis, the same object for the same basis.
 
     Examples
     --------
@@ -187,46 +142,14 @@ def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
     >>> table is frequency_table(primal.Basis("paper", 2, 3)), table.shape
     (True, (3, 2))
     """
-    if isinstance(source, Basis):
-        return _basis_table(source, 0, source.n_frequencies)
-    if isinstance(source, Tensor):
-        with raised_as(DataError, "the source of frequencies must be a dense tensor with values"):
-            source = source.detach().double().cpu().numpy()
-    # A copy: the source may be changed.
-    values = real_array("the source of frequencies", source).astype(np.float64)
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise DataError(
-            "the source of frequencies must be a Basis, or a matrix with a row for each frequency "
-            f"and a column for each input, got shape {values.shape}."
-        )
-    largest = float(np.abs(values).max(initial=0.0))
-    if largest > _LARGEST_FREQUENCY:
-        raise ParameterError(
-            f"frequencies must be at most {_LARGEST_FREQUENCY:.0e} turns per unit of x, got "
-            f"{largest:.3g}: scale x instead."
-        )
-    digest = hashlib.sha256(repr(values.shape).encode() + values.astype("<f8").tobytes())
-    key = _GIVEN + digest.hexdigest()
-    values.flags.writeable = False
-    return _live.setdefault(key, SharedTable(key, values, 0, len(values)))
-
-
-def _basis_table(basis: Basis, first: int, last: int) -> SharedTable:
-    own = {"rows": (first, last), "basis_version": BASIS_VERSION}
+    own = {"basis_version": BASIS_VERSION}
     return shared_table(json.dumps(basis.spec | own, sort_keys=True))
-
-
-def increments_key(m: StaticPrime, rows: tuple[int, int] | None = None) -> str:
-    """Return the key of the increments of a map, all of them or first..last-1."""
-    return json.dumps(m.spec | {"rows": rows or (0, m.D // 2)}, sort_keys=True)
 
 
 @lru_cache(maxsize=_N_INCREMENTS)
 def shared_increments(key: str, device: torch.device) -> Tensor:
     """Return the increments of a key on a device, int64; nobody may write into them."""
-    spec = json.loads(key)
-    first, last = spec.pop("rows")
-    values = from_spec(spec).increments[first:last]
+    values = from_spec(json.loads(key)).increments
     return _apart(lambda: torch.from_numpy(values.view(np.int64).copy()).to(device))
 
 
