@@ -77,14 +77,14 @@ class TestItemMemory:
         assert np.array_equal(whole.indices, parts.indices)
 
     def test_a_query_during_another_one_changes_no_answer(self, monkeypatch):
-        memory, make = hdc.ItemMemory(hdc.Space(64).symbols(), range(9)), _items.float32_rows
+        memory, make = hdc.ItemMemory(hdc.Space(64).symbols(), range(9)), _items.unit_rows
 
         def interrupted(codes):  # as by another thread
-            monkeypatch.setattr("primal.hdc._items.float32_rows", make)
+            monkeypatch.setattr("primal.hdc._items.unit_rows", make)
             assert sorted(memory.decode(hdc.bundle(memory.codes[:2]), 2).indices) == [0, 1]
             return make(codes)
 
-        monkeypatch.setattr("primal.hdc._items.float32_rows", interrupted)
+        monkeypatch.setattr("primal.hdc._items.unit_rows", interrupted)
         assert sorted(memory.decode(hdc.bundle(memory.codes[:2]), 2).indices) == [0, 1]
         assert memory.cleanup(memory.codes, top=9).indices.max() == 8
 

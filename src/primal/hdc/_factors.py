@@ -20,9 +20,7 @@ from primal.decoding import DecodePlan, Integers, least_noise_turns, make_plan, 
 from primal.errors import DataError, ParameterError
 from primal.exact import FrequencyTable, round_turns, row_blocks
 from primal.hdc._algebra import bind, normalize, similarity
-from primal.hdc._arrays import side_by_side
-from primal.hdc._codes import Codes, as_bundle
-from primal.hdc._forms import to_numpy
+from primal.hdc._codes import Codes, as_bundle, side_by_side, to_numpy
 from primal.hdc._vocabulary import Numbers, Space, Symbols
 
 # A network that finds the factors does so within a few tens of rounds.

@@ -9,9 +9,8 @@ import numpy as np
 from primal._checks import whole_number
 from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, permute
-from primal.hdc._arrays import is_complex, listed
-from primal.hdc._codes import Codes, operand
-from primal.hdc._vocabulary import Numbers, Symbols, Vocabulary
+from primal.hdc._codes import Codes, is_complex, operand
+from primal.hdc._vocabulary import Numbers, Symbols, Vocabulary, listed
 
 
 def encode_record(

@@ -10,10 +10,20 @@ import numpy as np
 from primal._checks import one_of, require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
-from primal.hdc._arrays import from_side_by_side, side_by_side, softmax
-from primal.hdc._codes import Codes, as_bundle, combine
+from primal.hdc._codes import (
+    Codes,
+    as_bundle,
+    combine,
+    from_side_by_side,
+    memory_rows,
+    query_rows,
+    require_sizes,
+    side_by_side,
+    softmax,
+    to_numpy,
+    unit_rows,
+)
 from primal.hdc._decode import message_passing
-from primal.hdc._forms import float32_rows, memory_rows, require_sizes, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory, Stored, check_array, named
 from primal.hdc._vocabulary import Space
 
@@ -70,7 +80,7 @@ class KeyValueMemory(Stored):
         if not self._state.flags.writeable:  # mapped from a file
             self._state = self._state.copy()
         if self.form == "matrix":
-            self._state += side_by_side(as_bundle(v)).T @ float32_rows(u)
+            self._state += side_by_side(as_bundle(v)).T @ query_rows("keys", u, self.space.k)
         else:
             self._state += as_bundle(combine(u, v, np.add)).sum(axis=0)
         self.n_pairs += len(u)
@@ -78,10 +88,10 @@ class KeyValueMemory(Stored):
 
     def retrieve(self, keys: Any) -> np.ndarray:
         """Return the values of keys, with crosstalk: complex64 of the shape of `keys`."""
-        u = memory_rows("keys", keys, self.space.k)
         if self.form == "matrix":
-            found = from_side_by_side(float32_rows(u) @ self._state.T)
+            found = from_side_by_side(query_rows("keys", keys, self.space.k) @ self._state.T)
         else:
+            u = memory_rows("keys", keys, self.space.k)
             require_sizes("keys", u, _LARGEST_FACTOR)
             found = combine(self._state, u, np.subtract).astype(np.complex64)
         return found.reshape(tuple(keys.shape))
@@ -217,7 +227,7 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     require_sizes("slots", keys)
     if not len(keys):
         return Recalled(np.empty(0, object), np.empty(0, int), np.empty(0), 0.0)
-    D, matrix = 2 * k, float32_rows(items.codes)
+    D, matrix = 2 * k, unit_rows(items.codes)
     # Scaled so that a code has length 1.
     s = s.astype(np.complex64) * np.float32(math.sqrt(2.0 / D))
     length = float(np.linalg.norm(s)) or 1.0

@@ -309,3 +309,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     raise TypeError(f"got {value!r} of type {type(value).__name__}")
+
+
+def listed(name: str, values: Any) -> list:
+    """Return the members of a sequence, an array or another iterable; mappings are rejected."""
+    single = isinstance(values, Mapping) or getattr(values, "ndim", 1) == 0
+    if isinstance(values, Iterable) and not single:
+        return list(values)
+    raise DataError(f"{name} must be a sequence, got {type(values).__name__} {values!r}.")

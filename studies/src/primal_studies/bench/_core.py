@@ -69,7 +69,7 @@ def bundle_cases(quick: bool) -> Iterator[Case]:
     phasors, places = torchhd.random(_LEVELS, D // 2, vsa="FHRR"), torch.from_numpy(gray)
     contenders: dict[str, Callable[[], object]] = {
         OURS: lambda: hdc.bundle(hdc.Codes(codes[gray])),
-        "torchhd FHRR": lambda: torchhd.multibundle(phasors[places])  # type: ignore[arg-type],
+        "torchhd FHRR": lambda: torchhd.multibundle(phasors[places]),  # type: ignore[arg-type],
     }
     yield Case("bundle", f"bundle {stacks} x {n} codes, D = {D}", {"N": stacks, "D": D}, contenders)
 
