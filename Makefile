@@ -94,7 +94,7 @@ $(MINIMUM)/.installed: pyproject.toml constraints-minimum.txt
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c constraints-minimum.txt --group test \
-		--editable '.[sklearn,codebooks,lattice,privacy,onnx]' --editable ./studies
+		--editable '.[sklearn,codebooks,privacy,onnx]' --editable ./studies
 	@touch $@
 
 # torch first and pinned: anything that depends on it then finds it installed.

@@ -181,7 +181,7 @@ class _ByCode:
         table = FrequencyTable.from_floats(matrix[self._rows])
         law = prior.model(matrix.shape[1])
         model = PhaseModel(table, law, math.hypot(noise, prior_noise_turns(table, law)))
-        self._search = Search(set_up(model, None, progress), None, risk)
+        self._search = Search(set_up(model, progress), None, risk)
         self._n_candidates, self._matrix = n_candidates, matrix
 
     @property

@@ -111,7 +111,7 @@ class Codes:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self.turns.shape)
+        return tuple(self._turns.shape)
 
     @property
     def ndim(self) -> int:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from primal._checks import whole_number
-from primal._specs import spec_digest
 from primal.decoding import DecodePlan, Integers, least_noise_turns, make_plan, noise_turns
 from primal.errors import DataError, ParameterError
 from primal.exact import FrequencyTable, round_turns, row_blocks
@@ -154,10 +153,9 @@ def _plan(
     # Increments in units of 2**-64 turn, between -1/2 and 1/2: short phases round least.
     steps = np.stack([space.increments(role).view(np.int64) for role in roles], axis=1)
     table = FrequencyTable(steps >> 1, np.full(space.k, -1, dtype=np.int64))
-    fingerprint = spec_digest({"basis": "product"}, *table.digest_arrays)
     prior = Integers(1.0, 0, [n - 1 for n in n_positions])
     least = least_noise_turns(table, prior.model(len(roles)))
-    return make_plan(table, fingerprint, "interleaved", prior=prior, noise=max(noise, least))
+    return make_plan(table, "interleaved", prior=prior, noise=max(noise, least))
 
 
 def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factors:
