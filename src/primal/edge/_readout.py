@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import positive_scale, raised_as, real_array
+from primal._checks import instance_of, positive_scale, raised_as, real_array
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.edge._q15 import ONE
 from primal.edge._sensors import SensorMap, column
@@ -65,7 +65,7 @@ class SensorModel:
         labels: Any = None,
         score_unit: float | None = None,
     ) -> None:
-        _require_sensor(sensor)
+        instance_of("sensor", sensor, SensorMap)
         rows = real_array("weights", weights, last=sensor.D).astype(np.float64)
         if rows.ndim != 2 or len(rows) == 0:
             raise DataError(f"weights must have shape (n_scores, {sensor.D}), got {rows.shape}.")
@@ -129,11 +129,6 @@ class SensorModel:
 
     def __repr__(self) -> str:
         return f"SensorModel({self.sensor!r}, {len(self.weights)} scores)"
-
-
-def _require_sensor(sensor: object) -> None:
-    if not isinstance(sensor, SensorMap):
-        raise ParameterError(f"sensor must be a SensorMap, got {sensor!r:.60}.")
 
 
 def _finest_unit(weights: np.ndarray, biases: np.ndarray) -> float:

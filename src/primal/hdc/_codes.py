@@ -11,12 +11,12 @@ import contextlib
 import math
 import numbers
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from primal._checks import reject_lost_values
+from primal._checks import instance_of, reject_lost_values
 from primal._extras import require
 from primal._parallel import over_rows
 from primal.errors import DataError
@@ -89,20 +89,17 @@ class Codes:
         self._turns = turns
 
     @staticmethod
-    def stack(codes: Sequence[Codes]) -> Codes:
+    def stack(codes: Iterable[Codes]) -> Codes:
         """Return codes of one shape along a new first axis."""
-        members = list(codes) if isinstance(codes, (Sequence, Codes)) else [codes]
-        if not members:
-            raise DataError(f"stack needs at least one code, got {codes!r}.")
+        members = list(codes)
         for member in members:
-            if not isinstance(member, Codes):
-                raise DataError(f"stack takes codes, got {_described(member)}.")
-            fit(members[0], member, broadcast=False)
-            _same_bits(members[0], member)
-        shapes = [member.shape for member in members]
-        if len(set(shapes)) > 1:
-            raise DataError(f"stack takes codes of one shape, got {shapes}.")
+            instance_of("every member of a stack", member, Codes)
         turns = [member.turns for member in members]
+        kinds = {(type(t).__name__, str(t.dtype), tuple(t.shape)) for t in turns}
+        if len(kinds) != 1:
+            raise DataError(
+                f"stack takes codes of one type and shape, at least one, got {sorted(kinds)}."
+            )
         return Codes(library(turns[0]).stack(turns))
 
     @property
@@ -277,20 +274,15 @@ def operand(x: Any) -> Any:
                 f"{list(place)}: remove or replace it."
             )
         return bundle
-    hint = "encode values with a vocabulary"
-    if _turn_bits(x):
-        hint = "wrap integer phases as hdc.Codes(turns)"
-    elif isinstance(x, (int, float, complex)):
-        hint = "weights go into bundle(codes, weights=...), exponents into codes ** r"
-    elif isinstance(x, (list, tuple)):
-        hint = f"stack codes with Codes.stack, {hint}"
     raise DataError(
         f"expected Codes, or a bundle (complex64 or complex128, shape (..., k)), got "
-        f"{_described(x)}: {hint}."
+        f"{_described(x)}: encode values with a vocabulary, wrap integer phases as "
+        "hdc.Codes(turns), combine several with Codes.stack; weights go into "
+        "bundle(codes, weights=...)."
     )
 
 
-def fit(a: Any, b: Any, *, broadcast: bool = True) -> tuple[Any, Any]:
+def fit(a: Any, b: Any) -> tuple[Any, Any]:
     """Return the arrays behind two operands, after checking that they go together."""
     ta, tb = (x.turns if isinstance(x, Codes) else x for x in (a, b))
     if is_tensor(ta) != is_tensor(tb):
@@ -303,7 +295,7 @@ def fit(a: Any, b: Any, *, broadcast: bool = True) -> tuple[Any, Any]:
             f"and {tuple(tb.shape)}): both must come from one space."
         )
     pairs = zip(reversed(ta.shape[:-1]), reversed(tb.shape[:-1]), strict=False)
-    if broadcast and not all(m == n or 1 in (m, n) for m, n in pairs):
+    if not all(m == n or 1 in (m, n) for m, n in pairs):
         raise DataError(
             f"the leading axes of {tuple(ta.shape)} and {tuple(tb.shape)} do not go together: "
             "they must be equal, 1 or missing."

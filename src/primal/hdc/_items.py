@@ -9,7 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import file_path, flag, positive_scale, raised_as, require_memory, whole_number
+from primal._checks import (
+    file_path,
+    flag,
+    instance_of,
+    positive_scale,
+    raised_as,
+    require_memory,
+    whole_number,
+)
 from primal._files import parsed_json, read_object, write_object
 from primal._hash import is_missing
 from primal._specs import from_spec, make_spec
@@ -141,11 +149,7 @@ class ItemMemory(Stored):
     __match_args__ = ("vocabulary", "items")
 
     def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] = ()) -> None:
-        if not isinstance(vocabulary, Vocabulary):
-            raise DataError(
-                f"a memory needs a vocabulary, got {type(vocabulary).__name__}: for example "
-                "Space(1024).symbols()."
-            )
+        instance_of("vocabulary", vocabulary, Vocabulary)
         self.vocabulary = vocabulary
         self.items: list[Any] = []
         self._codes = np.empty((0, vocabulary.space.k), dtype=np.uint32)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import one_of, require_memory, whole_number
+from primal._checks import instance_of, one_of, require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
 from primal.hdc._codes import (
@@ -61,8 +61,8 @@ class KeyValueMemory(Stored):
     __match_args__ = ("space", "form")
 
     def __init__(self, space: Space, form: str = "matrix") -> None:
-        self.space, self.form = _a_space(space), one_of("form", form, FORMS)
-        self.n_pairs = 0
+        instance_of("space", space, Space)
+        self.space, self.form, self.n_pairs = space, one_of("form", form, FORMS), 0
         dtype, shape = _state_type(space, form)
         require_memory(np.dtype(dtype).itemsize * math.prod(shape), f"a memory of shape {shape}")
         self._state = np.zeros(shape, dtype)
@@ -98,8 +98,7 @@ class KeyValueMemory(Stored):
 
     def recall(self, keys: Any, values: ItemMemory, *, top: int | None = None) -> Cleaned:
         """Return the items of `values` nearest to what keys retrieve, as `values.cleanup` does."""
-        if not isinstance(values, ItemMemory):
-            raise DataError(f"values must be an ItemMemory, got {type(values).__name__}.")
+        instance_of("values", values, ItemMemory)
         return values.cleanup(self.retrieve(keys), top=top)
 
     def crosstalk(self, keys: Any, values: Any) -> float:
@@ -137,7 +136,8 @@ class KeyValueMemory(Stored):
     @classmethod
     def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         memory = cls.__new__(cls)  # a mapped state needs no room for another one
-        memory.space = _a_space(from_spec(fields["space"]))
+        memory.space = from_spec(fields["space"])
+        instance_of("space", memory.space, Space)
         memory.form = one_of("form", fields["form"], FORMS)
         memory.n_pairs = whole_number("n_pairs", fields["n_pairs"], most=2**63 - 1)
         dtype, shape = _state_type(memory.space, memory.form)
@@ -155,12 +155,6 @@ class KeyValueMemory(Stored):
         if len(u) != len(v):
             raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
         return u, v
-
-
-def _a_space(space: object) -> Space:
-    if not isinstance(space, Space):
-        raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
-    return space
 
 
 def _state_type(space: Space, form: str) -> tuple[type, tuple[int, ...]]:
@@ -214,8 +208,9 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     >>> hdc.decode_slots(bundle, slots, values).items.tolist()
     ['Ada', 'Rome']
     """
-    if not isinstance(items, ItemMemory) or not len(items):
-        raise DataError("items must be an ItemMemory that is not empty.")
+    instance_of("items", items, ItemMemory)
+    if not len(items):
+        raise DataError("items are empty: add some to the memory.")
     s, keys = as_bundle(to_numpy(bundle)), as_bundle(to_numpy(slots))
     k = items.codes.k
     if s.shape != (k,) or keys.ndim != 2 or keys.shape[1] != k:

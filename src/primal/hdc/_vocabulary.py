@@ -12,6 +12,7 @@ import numpy as np
 
 from primal._checks import (
     even_dimension,
+    instance_of,
     one_of,
     positions,
     positive_scale,
@@ -169,8 +170,7 @@ class Vocabulary(Described, ABC):
     _as_spec = ("space",)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, Space):
-            raise DataError(f"space must be a Space, got {type(self.space).__name__}.")
+        instance_of("space", self.space, Space)
         one_of("role", self.role, self.space.roles)
 
     @abstractmethod
