@@ -106,12 +106,18 @@ class Reduced:
 
     @property
     def success_probability(self) -> float:
-        """Chance that rounding one combination after the other gets every integer right."""
+        """Chance that rounding one combination after the other gets every integer right.
+
+        Of integer bootstrapping: P. J. G. Teunissen, J. Geodesy 72 (1998) 606-612.
+        """
         return math.exp(log_success(np.diag(self.factor)))
 
     @property
     def adop_turns(self) -> float:
-        """Geometric mean of the conditional deviations; no reduction can change it."""
+        """Geometric mean of the conditional deviations; no reduction can change it.
+
+        ADOP: P. J. G. Teunissen, D. Odijk, Proc. ION GPS-97, 891-899.
+        """
         return float(np.exp(np.log(np.diag(self.factor)).mean()))
 
 
