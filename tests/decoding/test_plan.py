@@ -500,7 +500,7 @@ def test_layer_norm_returns_the_normalised_row():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda m: m.decode_plan(prior=1.0), ParameterError, ["Box", "1.0"]),
+        (lambda m: m.decode_plan(prior=1.0), ParameterError, ["prior", "Box", "float"]),
         (lambda m: m.decode_plan(prior=BOX, noise="uint7"), ParameterError, ["uint7", "float32"]),
         (lambda m: m.decode_plan(prior=BOX, noise=0.0), ParameterError, ["0.0", "1e-15"]),
         (lambda m: m.decode_plan(prior=BOX, beam=0), primal.errors.ParameterError, ["beam", "0"]),
