@@ -97,7 +97,7 @@ $(MINIMUM)/.installed: pyproject.toml constraints-minimum.txt
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c constraints-minimum.txt --group test \
-		--editable '.[sklearn,codebooks,lattice,privacy,onnx,arrow]' --editable ./studies
+		--editable '.[sklearn,codebooks,privacy,onnx,arrow]' --editable ./studies
 	@touch $@
 
 # torch first and pinned: anything that depends on it then finds it installed.

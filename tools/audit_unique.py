@@ -150,7 +150,7 @@ def drawn_setting(seed: int) -> tuple[primal.DynamicPrime, DecodePlan, object, f
         cycles = rng.integers(1, 40, k) + off * rng.normal(size=k)
         sigma = (cycles / shift / np.sqrt(primal.primes(k))).tolist()
     m = primal.DynamicPrime(d, 2 * k, sigma, basis=basis)
-    return m, m.decode_plan(prior=prior, noise=noise, cache=False), prior, noise
+    return m, m.decode_plan(prior=prior, noise=noise), prior, noise
 
 
 def draw(prior: object, d: int, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -55,7 +55,7 @@ def needs_no_example(value: object) -> bool:
 def missing(path: str, value: object) -> list[str]:
     """Return what the docstring of an object and of its methods lacks."""
     wanted = OBJECT - ({"EX01"} if needs_no_example(value) else set())
-    if isinstance(value, type) and hasattr(value, "__dataclass_fields__"):
+    if hasattr(value, "__dataclass_fields__") or isinstance(value, enum.EnumType):
         wanted = wanted - {"PR01"}  # fields are under Attributes
     if isinstance(value, enum.EnumType):
         wanted = wanted - {"PR01"}  # nobody calls the constructor

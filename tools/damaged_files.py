@@ -33,7 +33,6 @@ from savers import SAVERS
 import primal
 from primal import codebooks, hdc
 from primal.codebooks import codebook
-from primal.decoding import Box, _setup
 
 _MOST_SECONDS = 10.0
 _MOST_BYTES = 200 << 20
@@ -55,7 +54,7 @@ class Loader:
     name: str
     make: Callable[[Path], None]
     use: Callable[[Path], object]
-    error: type[Exception] | tuple[()] = primal.errors.DataError
+    error: type[Exception] = primal.errors.DataError
 
 
 def _use_items(folder: Path) -> None:
@@ -70,19 +69,6 @@ def _use_pairs(folder: Path) -> None:
     with contextlib.suppress(primal.PrimalError):
         memory.retrieve(memory.space.numbers().encode([1, 2]))
         memory.noise_turns  # noqa: B018
-
-
-def _make_reduction(folder: Path) -> None:
-    os.environ["PRIMAL_CACHE_DIR"] = str(folder)
-    _setup._LEAST_STORED_SECONDS = 0.0
-    primal.DynamicPrime(4, 32, 100.0).decode_plan(prior=Box(1.0))
-
-
-def _use_reduction(folder: Path) -> None:
-    os.environ["PRIMAL_CACHE_DIR"] = str(folder)
-    m = primal.DynamicPrime(4, 32, 100.0)
-    result = m.decode_plan(prior=Box(1.0)).decode(m.encode([0.5, -0.25, 0.125, 1.0]))
-    assert str(result.status) == "unique", result.status
 
 
 def _make_specs(folder: Path) -> None:
@@ -126,7 +112,6 @@ LOADERS = (
         Loader(saver.name, lambda folder, saver=saver: saver.write(folder, 3), use)
         for saver, use in zip(SAVERS[:2], (_use_items, _use_pairs), strict=True)
     ),
-    Loader("decoder cache", _make_reduction, _use_reduction, ()),
     Loader("specs", _make_specs, _use_specs, primal.PrimalError),
 )
 

@@ -51,7 +51,7 @@ def measure(setting: tuple, n: int, rng: np.random.Generator) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", primal.errors.ConditioningWarning)
         m = primal.DynamicPrime(d, D, sigma, basis=basis)
-    plan = m.decode_plan(prior=Box(1.0), noise=noise, cache=False)
+    plan = m.decode_plan(prior=Box(1.0), noise=noise)
     x = rng.uniform(-1.0, 1.0, (n, d))
     z = codes(m, x, noise, rng)
     plan.decode(z[:8])
@@ -76,9 +76,7 @@ def main(n_codes: int) -> None:
     """Print a table; exit with status 1 if a setting misses its share of recovered inputs."""
     rng = np.random.default_rng(2026)
     # The first plan compiles.
-    primal.DynamicPrime(2, 8).decode_plan(prior=Box(1.0), cache=False).decode(
-        np.ones((2, 8)), check=False
-    )
+    primal.DynamicPrime(2, 8).decode_plan(prior=Box(1.0)).decode(np.ones((2, 8)), check=False)
     print(
         "  d    D  sigma basis      noise      exact   turns  unique   median spurious setup s"
         "    rate/s"

@@ -40,7 +40,6 @@ def main(calls: int, seed: int, only: str | None, show: int) -> None:
     total: Counter[str] = Counter()
     slowest, largest, shown, seen = (0.0, ""), (0, ""), 0, set()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["PRIMAL_CACHE_DIR"] = folder
         os.chdir(folder)
         for room, n in sizes.items():
             counts: Counter[str] = Counter()

@@ -22,12 +22,10 @@ import primal
 from primal import hdc
 from primal.cli._codebook import write as write_codebook
 from primal.codebooks import codebook
-from primal.decoding import _cache
 
 __all__ = ["SAVERS", "Saver"]
 
 _SPACE = hdc.Space(512, roles=("position", "item"))
-_KEY = "0" * 64
 
 
 @dataclass(frozen=True)
@@ -93,24 +91,9 @@ def _read_certificate(folder: Path) -> int:
     return found["version"]
 
 
-def _write_reduction(folder: Path, version: int) -> None:
-    os.environ["PRIMAL_CACHE_DIR"] = str(folder)
-    shear, inverse = np.eye(100, dtype=np.int64), np.eye(100, dtype=np.int64)
-    shear[0, 1], inverse[1, 0] = version, -version
-    _cache.store(_KEY, shear, inverse)
-
-
-def _read_reduction(folder: Path) -> int:
-    os.environ["PRIMAL_CACHE_DIR"] = str(folder)
-    found = _cache.load(_KEY, 1, 200)
-    assert found is not None
-    return int(found[0][0, 1])
-
-
 SAVERS = (
     Saver("items", _write_items, _read_items, 1),
     Saver("key-value", _write_pairs, _read_pairs, 1),
     Saver("codebook.npy", _write_codes, _read_codes, 1),
     Saver("codebook.json", _write_certificate, _read_certificate, 1),
-    Saver("decoder cache", _write_reduction, _read_reduction, 1),
 )

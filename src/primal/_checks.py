@@ -101,6 +101,13 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     return value
 
 
+def instance_of(name: str, value: object, *kinds: type) -> None:
+    """Raise ParameterError unless `value`, which may be a secret, is of one of our own types."""
+    if not isinstance(value, kinds):
+        named = " or ".join(kind.__name__ for kind in kinds)
+        raise ParameterError(f"{name} must be of type {named}, got {type(value).__name__}.")
+
+
 def flag(name: str, value: object) -> bool:
     """Return `value` as a bool; arrays and other things that are merely true are rejected."""
     if not isinstance(value, (bool, np.bool_)):

@@ -256,7 +256,11 @@ def test_a_row_has_the_same_answer_alone():
         ({"prior": Gaussian(0.0, 1e300), "noise": 0.1}, DataError, "larger unit"),
         ({"prior": Box(1.0), "covariance": np.eye(2)}, DataError, "covariance"),
         ({"prior": Box(1.0), "noise": 0.1, "known": [1, 0]}, DataError, "known must hold"),
-        ({"prior": Box(1.0), "noise": 0.1, "known": [[1], 0, 0]}, DataError, "known must hold"),
+        (
+            {"prior": Box(1.0), "noise": 0.1, "known": [[1], 0, 0]},
+            DataError,
+            "known is not a rectangular",
+        ),
         ({"prior": Box(1.0), "noise": 0.1, "known": [1, 1, 1]}, DataError, "nothing is whole"),
     ],
 )

@@ -192,7 +192,7 @@ def test_wrapped_phases_are_decoded_by_the_lattice():
     m = primal.DynamicPrime(6, 64, 3.0, basis="hadamard")
     x = np.random.default_rng(0).uniform(-1, 1, (20, 6))
     assert m.regime(x).kind == "hash"
-    result = m.decode_plan(prior=primal.Box(1.0), cache=False).decode(m.encode(x))
+    result = m.decode_plan(prior=primal.Box(1.0)).decode(m.encode(x))
     assert set(result.status.tolist()) == {"unique"}
     np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-6)
 

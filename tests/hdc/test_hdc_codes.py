@@ -214,12 +214,12 @@ def test_only_phases_make_codes(turns):
     ("members", "words"),
     [
         ([], "at least one"),
-        ([np.ones(3, np.uint32)], "takes codes"),
-        ([code(3), code(4)], "3 phases with 4"),
-        ([code(3), code(3)[None]], "of one shape"),
-        (3, "takes codes"),
+        ([np.ones(3, np.uint32)], "of type Codes, got ndarray"),
+        ([code(3), code(4)], "one type and shape"),
+        ([code(3), code(3)[None]], "one type and shape"),
+        ([code(3), hdc.Codes(np.ones(3, np.uint64))], "one type and shape"),
     ],
 )
 def test_only_equal_codes_are_stacked(members, words):
-    with pytest.raises(primal.errors.DataError, match=words):
+    with pytest.raises(primal.PrimalError, match=words):
         hdc.Codes.stack(members)

@@ -177,7 +177,7 @@ LOOP.append(LOOP)
         (lambda: hdc.ItemMemory(SPACE.reals(), [LOOP]), "too deeply, or contains itself"),
         (lambda: LOOP in ITEMS, "too deeply, or contains itself"),
         (lambda: CODES ** (10**5000), "r must be one real number below .* got int:?"),
-        (lambda: CODES * 10**5000, "got int: weights go into bundle"),
+        (lambda: CODES * 10**5000, "got int: encode .* weights go into bundle"),
     ],
 )
 def test_numbers_and_lists_without_a_text(call, message):

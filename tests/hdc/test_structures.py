@@ -157,8 +157,14 @@ def three():
         (lambda: hdc.encode_record({"x": "y"}, two()[0], two()[0]), "different roles"),
         (lambda: hdc.encode_record({"x": "y"}, two()[0], two(16)[1]), "2 space"),
         (lambda: hdc.encode_record({"x": "y"}, two()[0], {"z": two()[1]}), "no vocabulary for"),
-        (lambda: hdc.encode_record({"x": "y"}, two()[0], "b"), "expected a vocabulary, got str"),
-        (lambda: hdc.encode_record({"x": "y"}, "a", two()[1]), "expected a vocabulary, got str"),
+        (
+            lambda: hdc.encode_record({"x": "y"}, two()[0], "b"),
+            "a vocabulary must be of type Vocabulary, got str",
+        ),
+        (
+            lambda: hdc.encode_record({"x": "y"}, "a", two()[1]),
+            "keys must be of type Symbols, got str",
+        ),
         (lambda: hdc.encode_record({"x": ["y", "z"]}, *two()), "must hold one value"),
         (
             lambda: hdc.encode_record({"x": two()[1].encode(["y", "z"])}, *two()),
@@ -168,7 +174,7 @@ def three():
             lambda: hdc.encode_record({"x": hdc.Space(10).symbols().encode("y")}, *two()),
             "4 phases with 5",
         ),
-        (lambda: hdc.encode_sequence("ab", "a", "b"), "expected a vocabulary"),
+        (lambda: hdc.encode_sequence("ab", "a", "b"), "of type Vocabulary"),
         (lambda: hdc.encode_sequence(5, "b", two()[0]), "items must be a sequence"),
         (lambda: hdc.encode_sequence("ab", *two()[::-1], start=0.5), "start must be a whole"),
         (
@@ -177,7 +183,10 @@ def three():
         ),
         (lambda: hdc.encode_sequence("ab", "b", two()[1]), "different roles"),
         (lambda: hdc.encode_sequence("ab", "z", two()[1]), "one of 'a', 'b', got 'z'"),
-        (lambda: hdc.encode_sequence("ab", 3, two()[1]), "role, Symbols or Numbers, got int"),
+        (
+            lambda: hdc.encode_sequence("ab", 3, two()[1]),
+            "positions must be of type Symbols or Numbers, got int",
+        ),
         (lambda: hdc.encode_sequence(3, "a", two()[1]), "items must be a sequence"),
         (
             lambda: hdc.encode_sequence("ab", "a", two()[1], start=2**63 - 1),

@@ -39,7 +39,6 @@ _KNOWN = (
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PRIMAL_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def more_objects() -> dict[str, Any]:

@@ -27,7 +27,6 @@ _ROOMS = list(recipes.ROOMS)
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PRIMAL_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def call_of(function, **parameters):

@@ -176,7 +176,7 @@ X5, Y5 = np.zeros((5, 2)), [0, 0, 1, 1, 1]
         ({"classes": [0, 2]}, "a label that is not in classes"),
         ({"classes": [0]}, "two or more"),
         ({"y": np.zeros((5, 2))}, "one label for each of 5 rows"),
-        ({"budget": 1.0}, "must be an Accountant, got 1.0"),
+        ({"budget": 1.0}, "of type Accountant, got float"),
         ({"m": np.abs}, "m must be a DynamicPrime"),
     ],
 )

@@ -202,6 +202,7 @@ ROOMS: dict[str, Room] = {
             "z": _Z,
             "m": _MAP,
             "prior": _BOX,
+            "other": _BOX,
             "basis": _MAP.basis,
             "layout": "block",
             "d": 3,

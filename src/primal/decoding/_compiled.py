@@ -1,83 +1,49 @@
 """The loops of ``_kernels`` by the C core: the same arguments, and bit-identical results."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np
 
-from primal.native import Core, address
+from primal.native import address
 
 
-def reduce_rows(
-    core: Core,
-    factor: np.ndarray,
-    u: np.ndarray,
-    v: np.ndarray,
-    delta: float,
-    window: int,
-    most_steps: int,
-) -> int:
+def reduce_rows(core, factor, u, v, delta, window, most_steps):
     changes = ctypes.c_int64()
-    arrays = _written(factor), _written(u), _written(v)
     sizes = len(factor), delta, window, most_steps
-    core("reduce_rows", *arrays, *sizes, ctypes.byref(changes))
+    core("reduce_rows", *map(_written, (factor, u, v)), *sizes, ctypes.byref(changes))
     return changes.value
 
 
-def nearest_plane(
-    core: Core,
-    factor: np.ndarray,
-    target: np.ndarray,
-    n_children: int,
-    whole: np.ndarray,
-    costs: np.ndarray,
-) -> None:
+def nearest_plane(core, factor, target, n_children, whole, costs):
     factor, target = map(np.ascontiguousarray, (factor, target))
     n, n_kept, m = whole.shape
-    sizes = n, m, n_kept, n_children
-    core(
-        "nearest_plane", address(factor), address(target), *sizes, _written(whole), _written(costs)
-    )
+    read, written = map(address, (factor, target)), map(_written, (whole, costs))
+    core("nearest_plane", *read, n, m, n_kept, n_children, *written)
 
 
-def closest_points(
-    core: Core,
-    factor: np.ndarray,
-    target: np.ndarray,
-    radius: np.ndarray,
-    most_nodes: int,
-    whole: np.ndarray,
-    costs: np.ndarray,
-) -> np.ndarray:
+def closest_points(core, factor, target, radius, most_nodes, whole, costs):
     factor, target, radius = map(np.ascontiguousarray, (factor, target, radius))
     n, n_kept, m = whole.shape
     finished = np.empty(n, dtype=np.bool_)
-    core(
-        "closest_points",
-        *map(address, (factor, target, radius)),
-        *(n, m, n_kept, most_nodes),
-        *map(_written, (whole, costs, finished)),
-    )
+    read, written = map(address, (factor, target, radius)), map(_written, (whole, costs, finished))
+    core("closest_points", *read, n, m, n_kept, most_nodes, *written)
     return finished
 
 
-def short_vectors(
-    core: Core, factor: np.ndarray, radius: float, most_nodes: int, listed: np.ndarray
-) -> int:
+def short_vectors(core, factor, radius, most_nodes, listed):
     factor, n_found = np.ascontiguousarray(factor), ctypes.c_int64()
     sizes = radius, most_nodes, *listed.shape
     core("short_vectors", address(factor), *sizes, _written(listed), ctypes.byref(n_found))
     return n_found.value
 
 
-def add_products(core: Core, rows: np.ndarray, matrix: np.ndarray, products: np.ndarray) -> None:
+def add_products(core, rows, matrix, products):
     rows, matrix = map(np.ascontiguousarray, (rows, matrix))
     name = "add_real_products" if rows.dtype == np.float64 else "add_word_products"
     core(name, address(rows), address(matrix), *rows.shape, matrix.shape[1], _written(products))
 
 
-def _written(array: np.ndarray) -> int:
+def _written(array):
     """Return the address of an array that C writes to."""
     assert array.flags.c_contiguous
     assert array.dtype.itemsize in (1, 8)

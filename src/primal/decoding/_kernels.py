@@ -1,5 +1,18 @@
 """Loops of the lattice decoder: what they compute, in Python; the C core repeats it bit for bit.
 
+[1] A. K. Lenstra, H. W. Lenstra, L. Lovasz, Math. Ann. 261 (1982) 515-534: LLL.
+[2] L. Babai, Combinatorica 6 (1986) 1-13: the nearest plane.
+[3] C. P. Schnorr, M. Euchner, Math. Programming 66 (1994) 181-199: deep insertions, and the order
+    in which a search tries whole numbers.
+[4] U. Fincke, M. Pohst, Math. Comp. 44 (1985) 463-471: all short vectors.
+[5] P. J. G. Teunissen, J. Geodesy 70 (1995) 65-82: LAMBDA.
+[6] X.-W. Chang, X. Yang, T. Zhou, J. Geodesy 79 (2005) 552-565: MLAMBDA.
+
+`factor` is L of the basis B = U M = L Q, Q orthonormal: the vectors of [1] have the lengths
+|b*_i| = L_ii and the coefficients mu_ij = L_ij / L_jj. Of [5] and [6], U is Z^T, L L^T is the
+covariance Z^T Q Z of the decorrelated ambiguities, and L_ii the deviation of z_i given z_1 ...
+z_(i-1); their conditioning runs the other way.
+
 All integer arithmetic is int64 and wraps. That is what makes it exact: the results that are
 used are small, and wrapping sums are right modulo 2**64 whatever happened on the way.
 """
@@ -30,7 +43,7 @@ def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _subtract(factor, u, v, k, j, q):
-    """Take q times row j from row k of the lattice, and keep v the inverse transpose of u."""
+    """b_k <- b_k - q b_j [1], with v kept the inverse transpose of u."""
     for c in range(j + 1):
         factor[k, c] -= q * factor[j, c]
     whole = np.int64(q)
@@ -40,7 +53,7 @@ def _subtract(factor, u, v, k, j, q):
 
 
 def _insert(factor, u, v, k, i):
-    """Move row k before row i <= k and rotate columns until the factor is triangular again."""
+    """Insert b_k before b_i, i <= k [3]; rotations of columns make L triangular again."""
     m = factor.shape[0]
     for r in range(k, i, -1):
         for c in range(m):
@@ -62,13 +75,13 @@ def _insert(factor, u, v, k, i):
 
 @_kernel
 def reduce_rows(factor, u, v, delta, window, most_steps):
-    """Reduce the rows of a lattice whose lower triangular factor is given, all in place.
+    """Reduce L, U and V = U^-T in place: |mu_kj| <= 1/2, and Lovasz's condition [1, 3].
 
     `factor` (m, m) has a positive diagonal; its row i is lattice vector i in some orthonormal
     frame. `u` and `v` (m, m), int64, are the unimodular transform so far and its inverse transpose
     modulo 2**64; `delta` is Lovasz's parameter, below 1. A row may move up `window` places at once:
-    1 is LLL, more are the deep insertions of Schnorr and Euchner, which give shorter rows and take
-    longer. Returns the number of row operations; 0 means that the rows were reduced already.
+    1 is LLL [1], more are the deep insertions of [3], which give shorter rows and take longer.
+    Returns the number of row operations; 0 means that the rows were reduced already.
     """
     m = factor.shape[0]
     changes = 0
@@ -113,7 +126,7 @@ def nearest_plane(factor, target, n_children, whole, costs):
     the reduced phases. For each kept start `n_children` whole numbers are tried, the nearest and
     those around it. `whole` (n, n_kept, m), int64, receives the turns to add, cheapest first, and
     `costs` (n, n_kept) squared distances in standard deviations, infinite where fewer were found.
-    One kept and one child is Babai's method.
+    One kept and one child is Babai's nearest plane [2], the bootstrapping of [5].
     """
     n, n_kept, m = whole.shape
     steps = np.zeros((n_kept, m))
@@ -193,7 +206,7 @@ def row_products(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 @_kernel
 def closest_points(factor, target, radius, most_nodes, whole, costs):
-    """Search every row of reduced phases for the whole turns nearest to it (Schnorr and Euchner).
+    """Search every row of reduced phases for the whole turns nearest to it [3, 6].
 
     As :func:`nearest_plane`, but depth first and exact: `whole` (n, n_kept, m) receives all turns
     with a squared distance below `radius` (n,), the nearest `n_kept` of them, and `costs`
@@ -258,7 +271,7 @@ def closest_points(factor, target, radius, most_nodes, whole, costs):
 def short_vectors(factor, radius, most_nodes, listed):
     """Write all whole numbers of which the squared length is below `radius`; return how many.
 
-    `listed` (n, m), int64, receives them (Fincke and Pohst); lengths are those of
+    `listed` (n, m), int64, receives them [4]; lengths are those of
     :func:`closest_points` for a target of zeros. -1 if there are more than n, or it takes more than
     `most_nodes` steps.
     """

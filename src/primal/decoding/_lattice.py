@@ -106,12 +106,18 @@ class Reduced:
 
     @property
     def success_probability(self) -> float:
-        """Chance that rounding one combination after the other gets every integer right."""
+        """Chance that rounding one combination after the other gets every integer right.
+
+        Of integer bootstrapping: P. J. G. Teunissen, J. Geodesy 72 (1998) 606-612.
+        """
         return math.exp(log_success(np.diag(self.factor)))
 
     @property
     def adop_turns(self) -> float:
-        """Geometric mean of the conditional deviations; no reduction can change it."""
+        """Geometric mean of the conditional deviations; no reduction can change it.
+
+        ADOP: P. J. G. Teunissen, D. Odijk, Proc. ION GPS-97, 891-899.
+        """
         return float(np.exp(np.log(np.diag(self.factor)).mean()))
 
 
@@ -131,10 +137,7 @@ def reduce_lattice(
 ) -> Reduced:
     """Return the lattice reduced by LLL, at the end with deep insertions of up to `window` places.
 
-    A. K. Lenstra, H. W. Lenstra, L. Lovasz, Math. Ann. 261 (1982) 515-534; C. P. Schnorr,
-    M. Euchner, Math. Programming 66 (1994) 181-199. In satellite positioning the reduction of
-    LAMBDA (P. J. G. Teunissen, J. Geodesy 70 (1995) 65-82) and of MLAMBDA (X.-W. Chang, X. Yang,
-    T. Zhou, J. Geodesy 79 (2005) 552-565) has the same purpose.
+    By :func:`primal.decoding._kernels.reduce_rows`, where the papers are.
 
     `report` is called with the share done, in [0, 1], before each pass. Raises EngineError if the
     integers outgrow 64 bits or the passes do not settle.
@@ -147,7 +150,7 @@ def reduce_lattice(
     factors = [first ** (1.0 - (level + 1) / n_levels) for level in range(n_levels)]
     unsettled = EngineError(
         f"the reduction of {m} phases did not settle in double precision: state a larger noise "
-        "or a narrower prior, or install python-flint."
+        "or a narrower prior."
     )
     # A quarter of the places first: half of the work of all places at once.
     passes = [(noise_factor, 1) for noise_factor in factors]
@@ -163,39 +166,4 @@ def reduce_lattice(
             raise unsettled
     if not np.array_equal(u @ v.T, np.eye(m, dtype=np.int64)):
         raise unsettled
-    return Reduced(u, v, triangular_factor(lattice.rows(u)))
-
-
-def reduce_best(lattice: Lattice, report: Callable[[float], None] | None = None) -> Reduced:
-    """Return the lattice reduced by our own code, or by python-flint if that does not settle."""
-    try:
-        return reduce_lattice(lattice, report=report)
-    except EngineError as error:
-        try:
-            return reduce_with_flint(lattice)
-        except ImportError:
-            raise error from None
-
-
-def reduce_with_flint(lattice: Lattice) -> Reduced:
-    """Return the lattice reduced by LLL in exact integers, with the package python-flint.
-
-    Raises ImportError without it, and EngineError if the transform does not fit into 64 bits.
-    """
-    from flint import fmpz_mat  # type: ignore[import-not-found]
-
-    m = len(lattice.noise_turns)
-    noisy = np.flatnonzero(lattice.noise_turns > 0)
-    rows = np.zeros((m, len(noisy)), dtype=object)
-    for column, row in enumerate(noisy):
-        rows[row, column] = round(float(lattice.noise_turns[row]) * 2**lattice.log2_scale)
-    rows = np.concatenate([rows, lattice.scaled.astype(object)], axis=1)
-    _, transform = fmpz_mat(rows.tolist()).lll(True, 0.999)
-    # Its determinant is 1 or -1, and so is what this inverse is divided by.
-    inverse = transform.inv(True) * transform.det()
-    u = np.array([[int(v) for v in row] for row in transform.tolist()], dtype=object)
-    v = np.array([[int(v) for v in row] for row in inverse.tolist()], dtype=object).T
-    if max(abs(int(value)) for value in u.ravel()) >= 2**62:
-        raise EngineError(f"the transform of {m} phases outgrew 64 bits: state a larger noise.")
-    u, v = u.astype(np.int64), (v & (2**64 - 1)).astype(np.uint64).view(np.int64)
     return Reduced(u, v, triangular_factor(lattice.rows(u)))

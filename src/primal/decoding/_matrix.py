@@ -18,11 +18,9 @@ import numpy as np
 from primal._checks import (
     callback,
     flag,
-    raised_as,
     real_array,
     real_matrix,
     real_number,
-    reject_lost_values,
     require_memory,
     sized_array,
     whole_number,
@@ -181,7 +179,7 @@ class _ByCode:
         table = FrequencyTable.from_floats(matrix[self._rows])
         law = prior.model(matrix.shape[1])
         model = PhaseModel(table, law, math.hypot(noise, prior_noise_turns(table, law)))
-        self._search = Search(set_up(model, None, progress), None, risk)
+        self._search = Search(set_up(model, progress), None, risk)
         self._n_candidates, self._matrix = n_candidates, matrix
 
     @property
@@ -283,14 +281,10 @@ def plan_matrix(
     # A success is measured on many rows at once.
     require_memory(16 * _ROWS_AT_ONCE * candidates * (k + d), f"candidates = {candidates}")
     callback("progress", progress)
-    mask = np.zeros(k, dtype=bool)
-    if known is not None:
-        with raised_as(DataError, "known must hold a bool for each row"):
-            mask = np.asarray(known)
-        reject_lost_values("known", known, as_floats=False)
-        if mask.shape != (k,) or not np.isin(mask, (0, 1)).all():
-            raise DataError(f"known must hold a bool for each of the {k} rows, got {known!r}.")
-        mask = mask.astype(bool)
+    mask = np.zeros(k, dtype=bool) if known is None else real_array("known", known)
+    if mask.shape != (k,) or not np.isin(mask, (0, 1)).all():
+        raise DataError(f"known must hold a bool for each of the {k} rows, got {known!r}.")
+    mask = mask.astype(bool)
     law = MatrixLaw(matrix, joined_prior(prior, d), noise_covariance(noise, covariance, k), mask)
     plain = not mask.any() and covariance is None and len(set(law.noise[law.noise > 0])) == 1
     if k > _MOST_SEARCHED and plain and isinstance(prior, (Box, Gaussian, Integers)):

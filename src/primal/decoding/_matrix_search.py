@@ -22,7 +22,7 @@ from primal.decoding._bounds import (
     log2_shifted_within,
 )
 from primal.decoding._certificate import DecodingCertificate
-from primal.decoding._lattice import reduce_best, triangular_factor
+from primal.decoding._lattice import reduce_lattice, triangular_factor
 from primal.decoding._linalg import orthonormal_rows, products, solve_lower, squared_lengths
 from primal.decoding._matrix_law import MatrixLaw
 from primal.decoding._result import DecodeResult, log2_alternatives, statuses
@@ -54,7 +54,9 @@ class NearestPoints:
         report: Callable[[float], None],
     ) -> None:
         self.law, self._n_candidates, self._log2_risk = law, n_candidates, math.log2(risk)
-        self._reduced = reduced = reduce_best(law.lattice, report=lambda share: report(share / 2.0))
+        self._reduced = reduced = reduce_lattice(
+            law.lattice, report=lambda share: report(share / 2.0)
+        )
         m = len(law.noise)
         self.limit = chi_squared_limit(m, RARELY)
         rows = law.lattice.rows(reduced.u)

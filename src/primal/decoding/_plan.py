@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import callback, flag, real_number, require_memory, whole_number
-from primal.decoding._cache import cache_key
+from primal._checks import callback, flag, instance_of, real_number, require_memory, whole_number
 from primal.decoding._certificate import DEFAULT_RISK, DecodingCertificate, describe_misfit
 from primal.decoding._model import PhaseModel, least_noise_turns, prior_noise_turns, promises
 from primal.decoding._phases import NOISES, code_phases, noise_turns, split_missing
@@ -17,7 +16,7 @@ from primal.decoding._priors import Box, Gaussian, Integers, Prior, as_prior
 from primal.decoding._result import DecodeResult
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
-from primal.errors import DataError, MisfitWarning, ParameterError
+from primal.errors import DataError, MisfitWarning
 from primal.exact import FrequencyTable, HadamardTable
 
 
@@ -38,7 +37,7 @@ class DecodePlan:
     beam : int
         Most partial solutions kept while rounding.
     setup_seconds : float
-        Time that this set-up took, or its reading from the cache.
+        Time that this set-up took.
 
     Examples
     --------
@@ -132,41 +131,31 @@ class DecodePlan:
 
 def make_plan(
     table: FrequencyTable | HadamardTable,
-    fingerprint: str,
     layout: str,
     *,
     prior: Prior | tuple[Any, Any],
     noise: object = "float32",
     beam: int | None = None,
     risk: float = DEFAULT_RISK,
-    cache: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> DecodePlan:
-    """Return a plan for the codes of a table of frequencies; see ``DynamicPrime.decode_plan``.
-
-    Reductions are kept under the fingerprint.
-    """
-    prior = as_prior(prior)
-    if not isinstance(prior, (Box, Gaussian, Integers)):
-        raise ParameterError(
-            f"prior must be a Box, a Gaussian or Integers, or limits (low, high), got {prior!r}: "
-            "for example Box(1.0)."
-        )
+    """Return a plan for the codes of a table of frequencies; see ``DynamicPrime.decode_plan``."""
+    stated: Prior = as_prior(prior)
+    instance_of("prior", stated, Box, Gaussian, Integers)
     if beam is not None:
         beam = whole_number("beam", beam, least=1)
         # Whole turns, phases and inputs of every candidate, several times each.
         require_memory(64 * beam * sum(table.shape), f"a beam of {beam} candidates")
-    cache, risk = flag("cache", cache), real_number("risk", risk, above=0.0, below=1.0)
+    risk = real_number("risk", risk, above=0.0, below=1.0)
     callback("progress", progress)
     start = time.perf_counter()
-    law, noise_std = prior.model(table.shape[1]), noise_turns(noise)
+    law, noise_std = stated.model(table.shape[1]), noise_turns(noise)
     if noise == "float64":  # as good as float64 phases can be
         noise_std = max(noise_std, least_noise_turns(table, law))
     else:
         noise_std = math.hypot(noise_std, prior_noise_turns(table, law))
     model = PhaseModel(table, law, noise_std)
-    key = cache_key(fingerprint, repr(prior), model.noise_turns) if cache else None
-    search = Search(set_up(model, key, progress), beam, risk)
+    search = Search(set_up(model, progress), beam, risk)
     return DecodePlan(model, layout, search, time.perf_counter() - start)
 
 

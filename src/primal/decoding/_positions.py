@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from primal._parallel import over_rows
-from primal.decoding._lattice import Lattice, Reduced, reduce_best
+from primal.decoding._lattice import Lattice, Reduced, reduce_lattice
 from primal.decoding._model import promised_success
 from primal.decoding._phases import wrapped
 from primal.decoding._priors import short_float
@@ -141,7 +141,7 @@ class PositionDecoder:
         signed = [int(v) for v in self._increments[:m].view(np.int64)]
         steps = np.array([1 << 64, *signed], dtype=object)[:, None] * numerator
         log2_unit = -64 - (denominator.bit_length() - 1)
-        return reduce_best(Lattice(noise, steps, log2_unit))
+        return reduce_lattice(Lattice(noise, steps, log2_unit))
 
 
 @lru_cache(maxsize=16)

@@ -23,7 +23,8 @@ from primal.errors import DataError, ParameterError
 _LEAST_UNIFORM = 0.95
 # How many of its standard deviations a decoded value may lie beyond a limit.
 _LIMIT_DEVIATIONS = 6.0
-Numbers = float | Sequence[float] | np.ndarray
+Stated = float | Sequence[float] | np.ndarray
+Floats = float | tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +115,28 @@ class PriorModel:
         return log2_ball(r, chi_squared_limit(r))
 
 
-@dataclass(frozen=True)
-class Box:
+class _Stated:
+    """A prior as stated: every attribute is a float, or a tuple of one float for each input.
+
+    Priors with the same attributes are equal.
+    """
+
+    def model(self, d: int) -> PriorModel:
+        """Return this prior for d inputs."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        stated = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({stated})"
+
+
+class Box(_Stated):
     """Every x_j within `half_width` of `center`.
 
     Parameters
@@ -131,22 +152,18 @@ class Box:
     Box(half_width=1.0, center=0.0)
     """
 
-    half_width: Numbers
-    center: Numbers = 0.0
-
-    def __post_init__(self) -> None:
-        _freeze(self, "half_width", positive=True)
-        _freeze(self, "center")
+    def __init__(self, half_width: Stated, center: Stated = 0.0) -> None:
+        self.half_width = _floats("half_width", half_width, positive=True)
+        self.center = _floats("center", center)
 
     def model(self, d: int) -> PriorModel:
         """Return this prior for d inputs."""
-        half, center = _spread(self, "half_width", d), _spread(self, "center", d)
+        half, center = _spread("half_width", self.half_width, d), _spread("center", self.center, d)
         factor, free = np.diag(half / math.sqrt(3.0)), np.full(d, np.inf)
         return PriorModel(center, factor, center - half, center + half, free, np.zeros(d))
 
 
-@dataclass(frozen=True)
-class Gaussian:
+class Gaussian(_Stated):
     """x normal with a mean and a covariance, for instance those of a training set.
 
     Parameters
@@ -163,26 +180,22 @@ class Gaussian:
            [0., 2.]])
     """
 
-    mean: Numbers
-    cov: Numbers | Sequence[Sequence[float]]
-
-    def __post_init__(self) -> None:
-        _freeze(self, "mean")
-        matrix = real_array("cov", self.cov).astype(np.float64)
+    def __init__(self, mean: Stated, cov: Stated | Sequence[Sequence[float]]) -> None:
+        self.mean = _floats("mean", mean)
+        matrix = real_array("cov", cov).astype(np.float64)
         if matrix.ndim != 2:
-            _freeze(self, "cov", positive=True)
+            self.cov: Any = _floats("cov", cov, positive=True)
             return
         if not is_symmetric(matrix):
             raise DataError(f"cov must be a symmetric matrix, got shape {matrix.shape}: {matrix}.")
-        object.__setattr__(self, "cov", tuple(map(tuple, matrix.tolist())))
+        self.cov = tuple(map(tuple, matrix.tolist()))
 
     def model(self, d: int) -> PriorModel:
         """Return this prior for d inputs."""
-        mean, free = _spread(self, "mean", d), np.full(d, np.inf)
-        if np.ndim(self.cov) != 2:  # type: ignore[arg-type]
-            factor = np.diag(np.sqrt(_spread(self, "cov", d)))
+        mean, free, matrix = _spread("mean", self.mean, d), np.full(d, np.inf), np.array(self.cov)
+        if matrix.ndim != 2:
+            factor = np.diag(np.sqrt(_spread("cov", self.cov, d)))
             return PriorModel(mean, factor, -free, free, free, np.zeros(d))
-        matrix = np.array(self.cov)
         if len(matrix) != d:
             raise DataError(f"cov must be {d} x {d} for this map, got {matrix.shape}.")
         matrix = matrix / 2.0 + matrix.T / 2.0
@@ -196,8 +209,7 @@ class Gaussian:
         return PriorModel(mean, factor, -free, free, free, rounding)
 
 
-@dataclass(frozen=True)
-class Integers:
+class Integers(_Stated):
     """Every x_j a whole multiple of `step`, from low * step to high * step.
 
     Digital inputs carry few bits, so fewer phases than inputs can be enough.
@@ -218,39 +230,39 @@ class Integers:
     array([1., 1.])
     """
 
-    step: Numbers = 1.0
-    low: Numbers = 0
-    high: Numbers = 255
-    mean: Numbers | None = None
-    std: Numbers | None = None
-
-    def __post_init__(self) -> None:
-        _freeze(self, "step", positive=True)
-        for name in ("low", "high"):
-            _freeze(self, name)
-            value = getattr(self, name)
+    def __init__(
+        self,
+        step: Stated = 1.0,
+        low: Stated = 0,
+        high: Stated = 255,
+        mean: Stated | None = None,
+        std: Stated | None = None,
+    ) -> None:
+        self.step = _floats("step", step, positive=True)
+        self.low, self.high = _floats("low", low), _floats("high", high)
+        for name, value in (("low", self.low), ("high", self.high)):
             if not np.equal(np.rint(value), value).all():
                 raise DataError(f"{name} counts steps and must be whole, got {value}.")
         one_each = {len(value) for value in (self.low, self.high) if isinstance(value, tuple)}
         if len(one_each) == 2 or not np.all(np.less(self.low, self.high)):
             raise DataError(f"low must be below high, got {self.low} and {self.high}.")
+        self.mean = None if mean is None else _floats("mean", mean)
         if self.mean is not None:
-            _freeze(self, "mean")
             inside = np.greater_equal(self.mean, self.low) & np.less_equal(self.mean, self.high)
             if not inside.all():
                 raise DataError(
                     f"mean must lie within the limits {self.low} and {self.high}, in steps, got "
                     f"{self.mean}: x = step * mean."
                 )
-        if self.std is not None:
-            _freeze(self, "std", positive=True)
+        self.std = None if std is None else _floats("std", std, positive=True)
 
     def model(self, d: int) -> PriorModel:
         """Return this prior for d inputs; its mean is moved onto the grid."""
-        step, low, high = (_spread(self, name, d) for name in ("step", "low", "high"))
-        mean = (low + high) / 2.0 if self.mean is None else _spread(self, "mean", d)
+        stated = (("step", self.step), ("low", self.low), ("high", self.high))
+        step, low, high = (_spread(name, value, d) for name, value in stated)
+        mean = (low + high) / 2.0 if self.mean is None else _spread("mean", self.mean, d)
         uniform = (high - low + 1.0) / math.sqrt(12.0)
-        std = uniform if self.std is None else _spread(self, "std", d)
+        std = uniform if self.std is None else _spread("std", self.std, d)
         # The decoder counts steps from the mean, so that must be a whole number of them.
         center = np.clip(np.rint(mean), low, high)
         factor = np.diag(step * short_float(std))
@@ -297,22 +309,20 @@ def short_float(values: np.ndarray) -> np.ndarray:
     return np.ldexp(np.rint(mantissa * 256.0), exponent - 8)
 
 
-def _freeze(prior: object, name: str, *, positive: bool = False) -> None:
-    """Make a field a float or a tuple of floats, so that priors can be compared and hashed."""
-    value = getattr(prior, name)
+def _floats(name: str, value: object, *, positive: bool = False) -> Floats:
+    """Return a number as a float, numbers as a tuple of floats."""
     array = real_array(name, value).astype(np.float64)
     if array.ndim > 1 or array.size == 0 or (positive and not (array > 0.0).all()):
         kind = "positive, finite" if positive else "finite"
         raise DataError(f"{name} must be a {kind} number or one per input, got {value!r}.")
-    plain = float(array) if array.ndim == 0 else tuple(array.tolist())
-    object.__setattr__(prior, name, plain)
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
-def _spread(prior: object, name: str, d: int) -> np.ndarray:
-    """Return a field as one float for each of d inputs."""
+def _spread(name: str, value: Floats, d: int) -> np.ndarray:
+    """Return a stated value as one float for each of d inputs."""
     d = whole_number("d", d, least=1)
     require_memory(8 * d * d, f"a prior of d = {d} inputs")
-    array = np.asarray(getattr(prior, name), dtype=np.float64)
+    array = np.asarray(value, dtype=np.float64)
     if array.ndim == 1 and len(array) != d:
         raise DataError(f"{name} has {len(array)} values and this map {d} inputs: give {d} or one.")
     return np.array(np.broadcast_to(array, d))

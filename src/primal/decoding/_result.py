@@ -7,7 +7,14 @@ import numpy as np
 
 
 class Status(StrEnum):
-    """Outcome of one row. Members are strings: ``result.status == "unique"`` compares arrays."""
+    """Outcome of one row. Members are strings: ``result.status == "unique"`` compares arrays.
+
+    Examples
+    --------
+    >>> from primal.decoding import Status
+    >>> Status.UNIQUE == "unique"
+    True
+    """
 
     UNIQUE = "unique"
     AMBIGUOUS = "ambiguous"

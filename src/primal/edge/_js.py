@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from primal._checks import instance_of
 from primal.edge._sensors import column_factors
 from primal.errors import ParameterError
 from primal.exact import HadamardTable
@@ -51,11 +52,7 @@ def to_js(model: StaticPrime | DynamicPrime | KernelPrime) -> dict[str, object]:
         made["amplitudes"] = _packed(column_factors(model).astype(np.float32))
         made |= {} if offsets is None else {"offsets": _packed(offsets)}
         return made if scales is None else made | {"scales": scales.tolist()}
-    if not isinstance(model, DynamicPrime):
-        raise ParameterError(
-            f"model must be a StaticPrime, DynamicPrime or KernelPrime, got {model!r:.60}: of "
-            "fitted features pass map_."
-        )
+    instance_of("model", model, StaticPrime, KernelPrime, DynamicPrime)
     made = model.spec
     if made["layer_norm"] or model.precision != "exact":
         raise ParameterError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import positions, positive_scale, raised_as, real_array
+from primal._checks import instance_of, positive_scale, raised_as, real_array
 from primal._parallel import row_blocks
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.edge._q15 import ONE
@@ -35,13 +35,15 @@ class SensorModel:
     biases : float or array_like of shape (n_scores,), default=0.0
     labels : sequence of n_scores labels, optional
         Without them the scores are estimates, and there is no `predict`.
+    score_unit : float, optional
+        What one unit of a score is worth. Where it is given, weights and biases are the integers
+        themselves, as attributes and specs have them.
 
     Attributes
     ----------
     weights : ndarray of shape (n_scores, D), dtype=int16
     biases : ndarray of shape (n_scores,), dtype=int32
     score_unit : float
-        What one unit of a score is worth.
 
     Examples
     --------
@@ -56,21 +58,28 @@ class SensorModel:
     """
 
     def __init__(
-        self, sensor: SensorMap, weights: object, biases: object = 0.0, labels: Any = None
+        self,
+        sensor: SensorMap,
+        weights: object,
+        biases: object = 0.0,
+        labels: Any = None,
+        score_unit: float | None = None,
     ) -> None:
-        _require_sensor(sensor)
+        instance_of("sensor", sensor, SensorMap)
         rows = real_array("weights", weights, last=sensor.D).astype(np.float64)
         if rows.ndim != 2 or len(rows) == 0:
             raise DataError(f"weights must have shape (n_scores, {sensor.D}), got {rows.shape}.")
-        rows = rows * sensor.factors
         given = column("biases", biases, len(rows))
-        unit = _finest_unit(rows, given)
-        self._keep(sensor, np.rint(rows * unit), np.rint(given * (unit * ONE)), labels)
-        self.score_unit = 1.0 / (unit * ONE)
-
-    def _keep(self, sensor: SensorMap, weights: Any, biases: Any, labels: Any) -> None:
+        if score_unit is None:
+            rows = rows * sensor.factors
+            unit = _finest_unit(rows, given)
+            rows, given, self.score_unit = rows * unit, given * (unit * ONE), 1.0 / (unit * ONE)
+        else:
+            self.score_unit = positive_scale("score_unit", score_unit)
+            _require_integers(rows, given)
         self.sensor = sensor
-        self.weights, self.biases = weights.astype(np.int16), biases.astype(np.int32)
+        self.weights = np.rint(rows).astype(np.int16)
+        self.biases = np.rint(given).astype(np.int32)
         with raised_as(ParameterError, "labels must be a list"):
             self.labels = None if labels is None else np.array(labels)
         if self.labels is not None and self.labels.shape != (len(self.weights),):
@@ -114,28 +123,12 @@ class SensorModel:
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> SensorModel:
         given = spec_fields("SensorModel", fields, _FIELDS)
-        sensor = from_spec(given["sensor"])
-        if not isinstance(sensor, SensorMap):
-            raise SpecError(f"the sensor of a SensorModel is not a {type(sensor).__name__}.")
-        weights = positions(given["weights"], "weights").astype(np.int64)
-        biases = positions(given["biases"], "biases").astype(np.int64)
-        if weights.shape != (len(biases), sensor.D) or len(biases) == 0:
-            raise SpecError(f"weights are {weights.shape}, for {len(biases)} biases.")
-        too_large = _largest(weights) > _LARGEST_WEIGHT or _largest(biases) > _MOST
-        if too_large or _largest_scores(weights, biases) > _MOST:
-            raise SpecError("weights are too large: a score could leave 32 bits.")
-        made = object.__new__(cls)
-        made._keep(sensor, weights, biases, given["labels"])
-        made.score_unit = positive_scale("score_unit", given["score_unit"])
-        return made
+        if given["score_unit"] is None:
+            raise SpecError("the score_unit of a SensorModel is a number, got None.")
+        return cls(**given | {"sensor": from_spec(given["sensor"])})
 
     def __repr__(self) -> str:
         return f"SensorModel({self.sensor!r}, {len(self.weights)} scores)"
-
-
-def _require_sensor(sensor: object) -> None:
-    if not isinstance(sensor, SensorMap):
-        raise ParameterError(f"sensor must be a SensorMap, got {sensor!r:.60}.")
 
 
 def _finest_unit(weights: np.ndarray, biases: np.ndarray) -> float:
@@ -156,9 +149,13 @@ def _finest_unit(weights: np.ndarray, biases: np.ndarray) -> float:
         unit *= 1.0 - 2.0**-10
 
 
-def _largest(values: np.ndarray) -> int:
-    """Return the largest size of int64 numbers; that of -2**63 is none of them."""
-    return max(int(values.max()), -int(values.min()))
+def _require_integers(weights: np.ndarray, biases: np.ndarray) -> None:
+    """Raise DataError unless a chip can hold weights and biases (float64), and every score."""
+    whole = all((np.rint(values) == values).all() for values in (weights, biases))
+    if not whole or np.abs(weights).max() > _LARGEST_WEIGHT or np.abs(biases).max() > _MOST:
+        raise DataError("weights must be integers of 16 bits and biases integers of 32 bits.")
+    if _largest_scores(weights, biases) > _MOST:
+        raise DataError("weights are too large: a score could leave 32 bits.")
 
 
 def _largest_scores(weights: np.ndarray, biases: np.ndarray) -> float:

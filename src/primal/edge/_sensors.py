@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, positions, real_array
+from primal._checks import instance_of, one_of, positions, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.edge._q15 import waves_q15
 from primal.edge._schemes import Exact, ExactScheme, HadamardScheme, Scheme, TableScheme
-from primal.errors import DataError, ParameterError, SpecError
+from primal.errors import DataError, ParameterError
 from primal.exact import Finish, HadamardTable, round_turns, static_turns, waves, write_features
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 
@@ -85,11 +85,7 @@ class SensorMap:
         kind: str = "auto",
         inputs: str | None = None,
     ) -> None:
-        if not isinstance(m, (DynamicPrime, KernelPrime)):
-            raise ParameterError(
-                f"m must be a DynamicPrime or a KernelPrime, got {type(m).__name__}: positions of "
-                "a StaticPrime are integers already, export it as it is."
-            )
+        instance_of("m", m, DynamicPrime, KernelPrime)
         inner = m.map if isinstance(m, KernelPrime) else m
         if inner._layer_norm:
             raise ParameterError(
@@ -208,10 +204,7 @@ class SensorMap:
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> SensorMap:
         given = spec_fields("SensorMap", fields, _FIELDS)
-        m = from_spec(given.pop("map"))
-        if not isinstance(m, (DynamicPrime, KernelPrime)):
-            raise SpecError(f"the map of a SensorMap is not a {type(m).__name__}.")
-        return cls(m, **given)
+        return cls(from_spec(given.pop("map")), **given)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return from_spec, (self.spec,)

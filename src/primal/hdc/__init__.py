@@ -8,11 +8,11 @@ vectors; :func:`decode`, :func:`decode_slots` and :func:`factorize` read them.
 
 # isort: off
 # fmt: off
-from primal.hdc._algebra import bind, bundle, nearest_code, normalize, permute, similarity
-from primal.hdc._forms import from_fhrr, to_fhrr, to_numpy, to_torch
-from primal.hdc._codes import Codes, phasors
+from primal.hdc._algebra import bind, bundle, normalize, permute, similarity
+from primal.hdc._codes import Codes, nearest_code, phasors, to_numpy, to_torch
 from primal.hdc._decode import decode
 from primal.hdc._factors import factorize
+from primal.hdc._fhrr import from_fhrr, to_fhrr
 from primal.hdc._items import ItemMemory
 from primal.hdc._numbers import Circular, Levels, Reals
 from primal.hdc._structures import encode_graph, encode_record, encode_sequence, ngrams

@@ -4,7 +4,6 @@ Between codes, binding is integer arithmetic that wraps: it is associative and c
 inverses are exact, to the last bit.
 """
 
-import math
 from functools import reduce
 from typing import Any
 
@@ -13,14 +12,18 @@ import numpy as np
 from primal._checks import raised_as, real_array, whole_number
 from primal.errors import DataError
 from primal.exact import engine
-from primal.hdc._arrays import (
+from primal.hdc._codes import (
+    Codes,
+    add,
+    as_bundle,
+    combine,
+    fit,
     is_finite,
     is_tensor,
     library,
-    nearest_turns,
-    side_by_side,
+    operand,
+    unit_rows,
 )
-from primal.hdc._codes import Codes, add, as_bundle, combine, fit, operand
 
 
 def bind(*codes: Any) -> Any:
@@ -228,47 +231,3 @@ def _factors(weights: Any, z: Any, n: int | None = None) -> Any:
 def _wide(x: Any) -> Any:
     """Return an array as float64, so that sums over many entries do not round; tensors stay."""
     return x if is_tensor(x) else x.astype(np.float64, copy=False)
-
-
-def unit_rows(x: Any) -> Any:
-    """Return codes or bundles (..., k) as real rows (..., 2 k) of length 1, or 0 for zeros.
-
-    A product of two such rows is the similarity: half of the work of a complex one.
-    """
-    z = as_bundle(x)
-    if is_tensor(z):
-        rows = library(z).view_as_real(z.resolve_conj().contiguous()).flatten(-2)
-    else:
-        rows = side_by_side(z, z.dtype)
-    if isinstance(x, Codes):  # the length is known
-        return rows * (1.0 / math.sqrt(x.k))
-    with np.errstate(over="ignore"):
-        lengths = (rows**2).sum(-1)[..., None] ** 0.5
-    if not ((lengths > 1e-15) & (lengths < 1e15)).all():  # squares may be out of range
-        sizes = library(rows).amax(abs(rows), -1)[..., None]
-        rows = rows / (sizes + (sizes == 0))
-        lengths = (rows**2).sum(-1)[..., None] ** 0.5
-    return rows / (lengths + (lengths == 0))
-
-
-def nearest_code(bundle: Any) -> Codes:
-    """Return the codes whose phases are those of a bundle, lengths forgotten.
-
-    Parameters
-    ----------
-    bundle : complex array of shape (..., k)
-
-    Returns
-    -------
-    Codes of the same shape
-        32-bit turns from complex64, 64-bit ones from complex128; 0 where the bundle is 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from primal.hdc import nearest_code
-    >>> nearest_code(np.array([3 + 0j, 2j], dtype=np.complex64)).turns.tolist()
-    [0, 1073741824]
-    """
-    bundle = operand(bundle)
-    return bundle if isinstance(bundle, Codes) else Codes(nearest_turns(bundle))

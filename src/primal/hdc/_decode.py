@@ -9,9 +9,7 @@ import numpy as np
 
 from primal._checks import one_of, whole_number
 from primal.errors import DataError
-from primal.hdc._arrays import side_by_side
-from primal.hdc._codes import as_bundle
-from primal.hdc._forms import float32_rows, require_sizes, to_numpy
+from primal.hdc._codes import as_bundle, require_sizes, side_by_side, to_numpy, unit_rows
 
 DECODERS = ("matched", "orthogonal", "subspace", "message")
 # Below this share of the bundle a residual is rounding: the bundle is explained.
@@ -47,7 +45,7 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
     ----------
     bundle : complex array of shape (k,)
         A raw sum, with weights of about 1; noise may be on top of it.
-    codes : Codes of shape (N, k)
+    codes : Codes of shape (n, k)
         All items that may be in it.
     n_items : int
         How many of them are in it.
@@ -75,7 +73,10 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
     >>> np.array_equal(np.sort(found.indices), items), found.residual < 1e-4
     (True, True)
     """
-    return decode_rows(bundle, float32_rows(codes), n_items, decoder)
+    matrix = unit_rows(to_numpy(codes)).astype(np.float32, copy=False)
+    if matrix.ndim != 2:
+        raise DataError(f"codes must be rows of shape (n, k), got {tuple(codes.shape)}.")
+    return decode_rows(bundle, matrix, n_items, decoder)
 
 
 def decode_rows(bundle: Any, matrix: np.ndarray, n_items: int, decoder: str) -> Decoded:

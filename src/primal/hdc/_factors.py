@@ -16,14 +16,11 @@ import numpy as np
 
 from primal._checks import whole_number
 from primal._parallel import row_blocks
-from primal._specs import spec_digest
 from primal.decoding import DecodePlan, Integers, least_noise_turns, make_plan, noise_turns
 from primal.errors import DataError, ParameterError
 from primal.exact import FrequencyTable, round_turns
 from primal.hdc._algebra import bind, normalize, similarity
-from primal.hdc._arrays import side_by_side
-from primal.hdc._codes import Codes, as_bundle
-from primal.hdc._forms import to_numpy
+from primal.hdc._codes import Codes, as_bundle, side_by_side, to_numpy
 from primal.hdc._vocabulary import Numbers, Space, Symbols
 
 # A network that finds the factors does so within a few tens of rounds.
@@ -157,10 +154,9 @@ def _plan(
     # Increments in units of 2**-64 turn, between -1/2 and 1/2: short phases round least.
     steps = np.stack([space.increments(role).view(np.int64) for role in roles], axis=1)
     table = FrequencyTable(steps >> 1, np.full(space.k, -1, dtype=np.int64))
-    fingerprint = spec_digest({"basis": "product"}, *table.digest_arrays)
     prior = Integers(1.0, 0, [n - 1 for n in n_positions])
     least = least_noise_turns(table, prior.model(len(roles)))
-    return make_plan(table, fingerprint, "interleaved", prior=prior, noise=max(noise, least))
+    return make_plan(table, "interleaved", prior=prior, noise=max(noise, least))
 
 
 def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factors:

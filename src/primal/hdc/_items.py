@@ -9,17 +9,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import file_path, flag, positive_scale, raised_as, require_memory, whole_number
+from primal._checks import (
+    file_path,
+    flag,
+    instance_of,
+    positive_scale,
+    raised_as,
+    require_memory,
+    whole_number,
+)
 from primal._files import parsed_json, read_object, write_object
 from primal._hash import is_missing
 from primal._parallel import row_blocks
 from primal._specs import from_spec, make_spec
 from primal.errors import DataError, MissingPackageError
-from primal.hdc._arrays import from_side_by_side, listed, softmax
-from primal.hdc._codes import Codes
+from primal.hdc._codes import Codes, from_side_by_side, query_rows, softmax, unit_rows
 from primal.hdc._decode import Decoded, decode_rows
-from primal.hdc._forms import float32_rows, memory_rows
-from primal.hdc._vocabulary import Described, Vocabulary, item_lines
+from primal.hdc._vocabulary import Described, Vocabulary, item_lines, listed
 
 # Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made again.
 _LARGEST_KEPT = 1 << 26
@@ -143,11 +149,7 @@ class ItemMemory(Stored):
     __match_args__ = ("vocabulary", "items")
 
     def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] = ()) -> None:
-        if not isinstance(vocabulary, Vocabulary):
-            raise DataError(
-                f"a memory needs a vocabulary, got {type(vocabulary).__name__}: for example "
-                "Space(1024).symbols()."
-            )
+        instance_of("vocabulary", vocabulary, Vocabulary)
         self.vocabulary = vocabulary
         self.items: list[Any] = []
         self._codes = np.empty((0, vocabulary.space.k), dtype=np.uint32)
@@ -205,13 +207,14 @@ class ItemMemory(Stored):
 
         With `top` so many of them, along one more axis.
         """
-        rows = float32_rows(memory_rows("queries", queries, self.vocabulary.space.k))
+        rows = query_rows("queries", queries, self._codes.shape[1])
         n = 1 if top is None else whole_number("top", top, least=1)
         if n > len(self):
             raise DataError(f"{n} of {len(self)} items were requested: add items, or lower top.")
         shape = (*queries.shape[:-1], *(() if top is None else (n,)))
-        indices, similarities = (found.reshape(shape)[()] for found in self._best(rows, n))
-        return Cleaned(named(self.items, indices), indices, similarities)
+        places, similarities = self._best(rows, n)
+        places = places.reshape(shape)[()]
+        return Cleaned(named(self.items, places), places, similarities.reshape(shape)[()])
 
     def retrieve(self, queries: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
         """Return what a modern Hopfield network recalls: a softmax over all codes of the memory.
@@ -222,7 +225,7 @@ class ItemMemory(Stored):
         counts for a factor exp(4). `steps` is how often the answer becomes the next query.
         """
         k, matrix = self.vocabulary.space.k, self._rows()
-        state = recalled = float32_rows(memory_rows("queries", queries, k))
+        state = recalled = query_rows("queries", queries, k)
         if not len(matrix):
             raise DataError(f"0 codes of {k} phases recall nothing: add items first.")
         sharp = 4.0 * math.sqrt(2 * k) if beta is None else positive_scale("beta", beta)
@@ -230,7 +233,7 @@ class ItemMemory(Stored):
         for _ in range(whole_number("steps", steps, least=1, most=1000)):
             scores = softmax(sharp * (state @ matrix.T))
             recalled = (scores @ matrix) * np.float32(math.sqrt(k))
-            state = float32_rows(from_side_by_side(recalled))
+            state = unit_rows(from_side_by_side(recalled))
         return recalled.view(np.complex64).reshape(tuple(queries.shape))
 
     def decode(self, bundle: Any, n_items: int, *, decoder: str = "message") -> Decoded:
@@ -257,25 +260,26 @@ class ItemMemory(Stored):
 
     def _best(self, queries: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of the nearest items and their similarities, (n, top)."""
-        n, D = len(self), self.vocabulary.space.D
+        n, D = len(self), 2 * self._codes.shape[1]
         kept = n * D <= _LARGEST_KEPT
-        found = []
+        places, values = [], []
         for rows in row_blocks(n, D, n * D if kept else _BLOCK_ENTRIES):
-            part = self._rows() if kept else float32_rows(Codes(self._codes[rows]))
+            part = self._rows() if kept else unit_rows(Codes(self._codes[rows]))
             answers = queries @ part.T
             best = _top(answers, top)
-            found.append((best + rows.start, np.take_along_axis(answers, best, 1)))
-        indices, values = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
-        best = _top(values, top)
-        return np.take_along_axis(indices, best, 1), np.take_along_axis(values, best, 1)
+            places.append(best + rows.start)
+            values.append(np.take_along_axis(answers, best, 1))
+        found, similarities = np.concatenate(places, axis=1), np.concatenate(values, axis=1)
+        best = _top(similarities, top)
+        return np.take_along_axis(found, best, 1), np.take_along_axis(similarities, best, 1)
 
     def _rows(self) -> np.ndarray:
         """Return the waves of all items, made once for each unless they are too many to keep."""
-        if len(self) * self.vocabulary.space.D > _LARGEST_KEPT:
-            return float32_rows(self.codes)
+        if 2 * self._codes.shape[1] * len(self) > _LARGEST_KEPT:
+            return unit_rows(self.codes)
         waves = self._waves  # another thread may be making the same ones
         if len(waves) < len(self):
-            waves = np.concatenate([waves, float32_rows(self.codes[len(waves) :])])
+            waves = np.concatenate([waves, unit_rows(self.codes[len(waves) :])])
             self._waves = waves
         return waves
 

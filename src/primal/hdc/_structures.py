@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import instance_of, whole_number
 from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, permute
-from primal.hdc._arrays import is_complex, listed
-from primal.hdc._codes import Codes, operand
-from primal.hdc._vocabulary import Numbers, Symbols, Vocabulary
+from primal.hdc._codes import Codes, is_complex, operand
+from primal.hdc._vocabulary import Numbers, Symbols, Vocabulary, listed
 
 
 def encode_record(
@@ -45,9 +44,7 @@ def encode_record(
     """
     if not isinstance(fields, Mapping) or not fields:
         raise DataError(f"a record is a mapping of at least one field, got {fields!r}.")
-    _check_roles(keys)
-    if not isinstance(keys, Symbols):
-        raise DataError(f"keys must be Symbols, got {type(keys).__name__}.")
+    instance_of("keys", keys, Symbols)
     given = values if isinstance(values, Mapping) else dict.fromkeys(fields, values)
     parts = [_value_code(name, value, keys, given) for name, value in fields.items()]
     return bundle([bind(k, v) for k, v in zip(keys.encode(list(fields)), parts, strict=True)])
@@ -90,10 +87,7 @@ def encode_sequence(
     """
     _check_roles(symbols)
     places = symbols.space.symbols(positions) if isinstance(positions, str) else positions
-    if not isinstance(places, (Symbols, Numbers)):
-        raise DataError(
-            f"positions must be a role, Symbols or Numbers, got {type(positions).__name__}."
-        )
+    instance_of("positions", places, Symbols, Numbers)
     _check_roles(places, symbols)
     first, values = whole_number("start", start, least=-(2**62), most=2**62), listed("items", items)
     numbers = np.arange(first, first + len(values))
@@ -209,11 +203,7 @@ def _value_code(
 
 def _check_roles(*vocabularies: Vocabulary) -> None:
     for vocabulary in vocabularies:
-        if not isinstance(vocabulary, Vocabulary):
-            raise DataError(
-                f"expected a vocabulary, got {type(vocabulary).__name__}: use those of a Space, "
-                'such as space.symbols("key").'
-            )
+        instance_of("a vocabulary", vocabulary, Vocabulary)
     spaces = {v.space for v in vocabularies}
     roles = [v.role for v in vocabularies]
     if len(spaces) > 1 or len(set(roles)) < len(roles):

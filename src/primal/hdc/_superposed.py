@@ -7,13 +7,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import one_of, require_memory, whole_number
+from primal._checks import instance_of, one_of, require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
-from primal.hdc._arrays import from_side_by_side, side_by_side, softmax
-from primal.hdc._codes import Codes, as_bundle, combine
+from primal.hdc._codes import (
+    Codes,
+    as_bundle,
+    combine,
+    from_side_by_side,
+    memory_rows,
+    query_rows,
+    require_sizes,
+    side_by_side,
+    softmax,
+    to_numpy,
+    unit_rows,
+)
 from primal.hdc._decode import message_passing
-from primal.hdc._forms import float32_rows, memory_rows, require_sizes, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory, Stored, check_array, named
 from primal.hdc._vocabulary import Space
 
@@ -51,8 +61,8 @@ class KeyValueMemory(Stored):
     __match_args__ = ("space", "form")
 
     def __init__(self, space: Space, form: str = "matrix") -> None:
-        self.space, self.form = _a_space(space), one_of("form", form, FORMS)
-        self.n_pairs = 0
+        instance_of("space", space, Space)
+        self.space, self.form, self.n_pairs = space, one_of("form", form, FORMS), 0
         dtype, shape = _state_type(space, form)
         require_memory(np.dtype(dtype).itemsize * math.prod(shape), f"a memory of shape {shape}")
         self._state = np.zeros(shape, dtype)
@@ -70,7 +80,7 @@ class KeyValueMemory(Stored):
         if not self._state.flags.writeable:  # mapped from a file
             self._state = self._state.copy()
         if self.form == "matrix":
-            self._state += side_by_side(as_bundle(v)).T @ float32_rows(u)
+            self._state += side_by_side(as_bundle(v)).T @ query_rows("keys", u, self.space.k)
         else:
             self._state += as_bundle(combine(u, v, np.add)).sum(axis=0)
         self.n_pairs += len(u)
@@ -78,18 +88,17 @@ class KeyValueMemory(Stored):
 
     def retrieve(self, keys: Any) -> np.ndarray:
         """Return the values of keys, with crosstalk: complex64 of the shape of `keys`."""
-        u = memory_rows("keys", keys, self.space.k)
         if self.form == "matrix":
-            found = from_side_by_side(float32_rows(u) @ self._state.T)
+            found = from_side_by_side(query_rows("keys", keys, self.space.k) @ self._state.T)
         else:
+            u = memory_rows("keys", keys, self.space.k)
             require_sizes("keys", u, _LARGEST_FACTOR)
             found = combine(self._state, u, np.subtract).astype(np.complex64)
         return found.reshape(tuple(keys.shape))
 
     def recall(self, keys: Any, values: ItemMemory, *, top: int | None = None) -> Cleaned:
         """Return the items of `values` nearest to what keys retrieve, as `values.cleanup` does."""
-        if not isinstance(values, ItemMemory):
-            raise DataError(f"values must be an ItemMemory, got {type(values).__name__}.")
+        instance_of("values", values, ItemMemory)
         return values.cleanup(self.retrieve(keys), top=top)
 
     def crosstalk(self, keys: Any, values: Any) -> float:
@@ -127,7 +136,8 @@ class KeyValueMemory(Stored):
     @classmethod
     def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         memory = cls.__new__(cls)  # a mapped state needs no room for another one
-        memory.space = _a_space(from_spec(fields["space"]))
+        memory.space = from_spec(fields["space"])
+        instance_of("space", memory.space, Space)
         memory.form = one_of("form", fields["form"], FORMS)
         memory.n_pairs = whole_number("n_pairs", fields["n_pairs"], most=2**63 - 1)
         dtype, shape = _state_type(memory.space, memory.form)
@@ -145,12 +155,6 @@ class KeyValueMemory(Stored):
         if len(u) != len(v):
             raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
         return u, v
-
-
-def _a_space(space: object) -> Space:
-    if not isinstance(space, Space):
-        raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
-    return space
 
 
 def _state_type(space: Space, form: str) -> tuple[type, tuple[int, ...]]:
@@ -204,8 +208,9 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     >>> hdc.decode_slots(bundle, slots, values).items.tolist()
     ['Ada', 'Rome']
     """
-    if not isinstance(items, ItemMemory) or not len(items):
-        raise DataError("items must be an ItemMemory that is not empty.")
+    instance_of("items", items, ItemMemory)
+    if not len(items):
+        raise DataError("items are empty: add some to the memory.")
     s, keys = as_bundle(to_numpy(bundle)), as_bundle(to_numpy(slots))
     k = items.codes.k
     if s.shape != (k,) or keys.ndim != 2 or keys.shape[1] != k:
@@ -217,7 +222,7 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     require_sizes("slots", keys)
     if not len(keys):
         return Recalled(np.empty(0, object), np.empty(0, int), np.empty(0), 0.0)
-    D, matrix = 2 * k, float32_rows(items.codes)
+    D, matrix = 2 * k, unit_rows(items.codes)
     # Scaled so that a code has length 1.
     s = s.astype(np.complex64) * np.float32(math.sqrt(2.0 / D))
     length = float(np.linalg.norm(s)) or 1.0

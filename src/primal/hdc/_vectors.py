@@ -17,8 +17,7 @@ from primal._checks import (
 from primal._specs import from_spec
 from primal.decoding import Box, DecodePlan, DecodeResult, chi_squared_limit, promised_chance
 from primal.errors import DataError, ParameterError
-from primal.hdc._algebra import nearest_code
-from primal.hdc._codes import Codes
+from primal.hdc._codes import Codes, nearest_code
 from primal.hdc._items import Stored, check_array
 from primal.hdc._superposed import KeyValueMemory
 from primal.hdc._vocabulary import Space
@@ -59,7 +58,7 @@ class VectorMemory(Stored):
     >>> import numpy as np
     >>> from primal import hdc
     >>> memory = hdc.VectorMemory(2, pairs_per_matrix=40)
-    >>> x = np.random.default_rng(0).uniform(-1, 1, (100, 2))
+    >>> x = np.sin(np.arange(200.0)).reshape(100, 2)
     >>> memory.store([f"point {i}" for i in range(100)], x).n_matrices
     3
     >>> found, other = memory.retrieve("point 7"), memory.retrieve("never stored")

@@ -12,6 +12,7 @@ import numpy as np
 
 from primal._checks import (
     even_dimension,
+    instance_of,
     one_of,
     positions,
     positive_scale,
@@ -169,8 +170,7 @@ class Vocabulary(Described, ABC):
     _as_spec = ("space",)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, Space):
-            raise DataError(f"space must be a Space, got {type(self.space).__name__}.")
+        instance_of("space", self.space, Space)
         one_of("role", self.role, self.space.roles)
 
     @abstractmethod
@@ -309,3 +309,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     raise TypeError(f"got {value!r} of type {type(value).__name__}")
+
+
+def listed(name: str, values: Any) -> list:
+    """Return the members of a sequence, an array or another iterable; mappings are rejected."""
+    single = isinstance(values, Mapping) or getattr(values, "ndim", 1) == 0
+    if isinstance(values, Iterable) and not single:
+        return list(values)
+    raise DataError(f"{name} must be a sequence, got {type(values).__name__} {values!r}.")

@@ -241,7 +241,6 @@ class DynamicPrime(Specified):
         noise: str | float = "float32",
         beam: int | None = None,
         risk: float = 2.0**-30,
-        cache: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> DecodePlan:
         """Return a plan that recovers x also where phases wrap, and says when it is unique.
@@ -265,8 +264,6 @@ class DynamicPrime(Specified):
         risk : float, default=2**-30
             Largest probability of another answer, under the stated noise and prior, at which an
             answer is called unique. Of many unique answers at most this fraction is wrong.
-        cache : bool, default=True
-            Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional
             Called with (done, total), in hundredths of the set-up.
 
@@ -282,13 +279,11 @@ class DynamicPrime(Specified):
         """
         return make_plan(
             self._basis.table,
-            self._basis.fingerprint,
             self._layout,
             prior=prior,
             noise=noise,
             beam=beam,
             risk=risk,
-            cache=cache,
             progress=progress,
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import raised_as, reject_lost_values, require_memory
+from primal._checks import instance_of, raised_as, reject_lost_values, require_memory
 from primal.errors import DataError, ParameterError
 from primal.privacy._inputs import labels_of, matrix
 from primal.privacy._noise import (
@@ -99,8 +99,9 @@ def release_bundles(
     1.0
     """
     features, members, labels = _records(m, X, y, classes, ids)
+    _require_left(budget)
     square = largest_square(features.shape[1] // 2)
-    sums, scale = noisy(members.T @ features, square, _budget(budget).left, budget)
+    sums, scale = noisy(members.T @ features, square, budget.left, budget)
     return NoisyClassifier(m, labels, _one_length(sums), sums, scale)
 
 
@@ -136,7 +137,8 @@ def release_moments(
     features, members, labels = _records(m, X, y, classes, ids)
     D = features.shape[1]
     require_memory(8 * 4 * D * D, f"products of {D} features")
-    square, rho = largest_square(D // 2), _budget(budget).left
+    _require_left(budget)
+    square, rho = largest_square(D // 2), budget.left
     upper = np.triu_indices(D)
     products, products_scale = noisy(
         (features.T @ features)[upper], largest_product_square(D // 2), _GRAM_SHARE * rho, budget
@@ -192,12 +194,10 @@ def _records(
         return whole_features(m, rows), members, labels
 
 
-def _budget(budget: object) -> Accountant:
-    if not isinstance(budget, Accountant):
-        raise ParameterError(f"budget must be an Accountant, got {budget!r}.")
+def _require_left(budget: Accountant) -> None:
+    instance_of("budget", budget, Accountant)
     if budget.left <= 1e-6 * budget.rho:
         raise ParameterError(
             f"nothing is left of the budget epsilon = {budget.epsilon:g}: these records have been "
             "released for all of it."
         )
-    return budget

@@ -88,8 +88,8 @@ def evaluate(
     >>> import numpy as np
     >>> from primal.privacy import Key, KeyedPrime, evaluate
     >>> y = np.repeat(np.arange(20), 4)
-    >>> X = np.random.default_rng(0).normal(size=(20, 8))[y] * 3.0
-    >>> X += np.random.default_rng(1).normal(size=X.shape)
+    >>> X = 3.0 * np.sin(np.arange(160.0) ** 2).reshape(20, 8)[y]  # one row for each person
+    >>> X += np.sin(np.arange(640.0) ** 3).reshape(80, 8)
     >>> mine, rest = y < 10, y >= 10
     >>> def scheme(number):
     ...     return KeyedPrime(Key(bytes(32), application="door", version=number), 8, 64, 0.02)

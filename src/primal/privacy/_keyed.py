@@ -19,7 +19,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, positive_scale, sized_array, whole_number
+from primal._checks import (
+    even_dimension,
+    instance_of,
+    one_of,
+    positive_scale,
+    sized_array,
+    whole_number,
+)
 from primal._specs import make_spec, spec_fields
 from primal.decoding import Box, DecodeResult, Gaussian, Integers, plan_matrix
 from primal.errors import DataError, ParameterError
@@ -222,8 +229,7 @@ class KeyedPrime:
             Zero where `done` is false.
         done : ndarray of shape (...), dtype=bool
         """
-        if not isinstance(new, KeyedPrime):
-            raise ParameterError(f"new must be a KeyedPrime, got {new!r}: pass m.revoke(new_key).")
+        instance_of("new", new, KeyedPrime)
         found = self.decode(templates, prior=prior)
         done = np.asarray(found.status == "unique")
         rotated = new.template(np.where(done[..., None], found.x, 0.0))

@@ -5,11 +5,9 @@ A failed attack shows that this decoder failed, and nothing more.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from primal._checks import real_array
+from primal._checks import instance_of, real_array
 from primal.decoding import (
     Box,
     DecodePlan,
@@ -80,8 +78,9 @@ def inversion(
     >>> found.numbers["recovered"].value
     1.0
     """
-    rows = _rows(m, X)
-    law = _law(prior, m.d)
+    instance_of("m", m, DynamicPrime, KernelPrime, KeyedPrime)
+    instance_of("prior", prior, Box, Gaussian, Integers)
+    rows, law = _rows(X, m.d), prior.model(m.d)
     if isinstance(m, KeyedPrime):
         if codes is not None or not isinstance(stored, str) or stored != "float32":
             raise ParameterError(
@@ -175,18 +174,8 @@ def data_prior(rows: np.ndarray) -> Gaussian:
     return Gaussian(rows.mean(axis=0), covariance + floor * np.eye(len(covariance)))
 
 
-def _law(prior: object, d: int) -> Any:
-    if not isinstance(prior, (Box, Gaussian, Integers)):
-        raise ParameterError(
-            f"prior must be a Box, a Gaussian or Integers, got {prior!r:.60}: for example Box(1.0)."
-        )
-    return prior.model(d)
-
-
-def _rows(m: object, X: object) -> np.ndarray:
-    if not isinstance(m, (DynamicPrime, KernelPrime, KeyedPrime)):
-        raise ParameterError(f"m must be a DynamicPrime, KernelPrime or KeyedPrime, got {m!r}.")
-    rows = real_array("X", X, last=m.d).astype(np.float64)
+def _rows(X: object, d: int) -> np.ndarray:
+    rows = real_array("X", X, last=d).astype(np.float64)
     if rows.ndim != 2 or not len(rows):
         raise DataError(f"X must have rows and columns, got shape {rows.shape}.")
     return rows

@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import json
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -21,7 +22,6 @@ from typing import Any
 
 import primal
 from primal._files import open_regular, written_whole
-from primal.decoding._cache import cache_folder
 from primal.errors import DataError
 from primal_studies.paper._draws import SEED
 from primal_studies.paper._experiment import Fact, Outcome
@@ -125,13 +125,29 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
+def cache_folder() -> Path | None:
+    """Return the folder for outcomes, or None when ``PRIMAL_CACHE_DIR`` is set but empty.
+
+    It is ``PRIMAL_CACHE_DIR``, else ``primal`` in ``XDG_CACHE_HOME``, else ``~/.cache/primal``.
+    """
+    chosen = os.environ.get("PRIMAL_CACHE_DIR")
+    if chosen is not None:
+        return Path(chosen) / "reproduce" if chosen else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        root = Path(base) if base else Path.home() / ".cache"
+    except RuntimeError:  # no home folder
+        return None
+    return root / "primal" / "reproduce"
+
+
 def _entry_path(name: str, quick: bool, seed: int) -> Path | None:
-    decoder = cache_folder()
-    if decoder is None:
+    folder = cache_folder()
+    if folder is None:
         return None
     key = json.dumps([name, quick, seed, source_digest(), packages()], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()
-    return decoder.with_name("reproduce") / f"{_stem(name, quick, seed)}.{digest}.json"
+    return folder / f"{_stem(name, quick, seed)}.{digest}.json"
 
 
 def _stem(name: str, quick: bool, seed: int) -> str:

@@ -30,11 +30,6 @@ def to_uint16(turns):
     return (unpack(pack(turns, 16), 16, turns.shape[-1]) >> np.uint32(16)).astype(np.uint16)
 
 
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch):
-    monkeypatch.setenv("PRIMAL_CACHE_DIR", "")
-
-
 def quiet_map(*args, **options) -> DynamicPrime:
     """A map without the warning about the paper's basis."""
     with warnings.catch_warnings():
@@ -505,7 +500,7 @@ def test_layer_norm_returns_the_normalised_row():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda m: m.decode_plan(prior=1.0), ParameterError, ["Box", "1.0"]),
+        (lambda m: m.decode_plan(prior=1.0), ParameterError, ["prior", "Box", "float"]),
         (lambda m: m.decode_plan(prior=BOX, noise="uint7"), ParameterError, ["uint7", "float32"]),
         (lambda m: m.decode_plan(prior=BOX, noise=0.0), ParameterError, ["0.0", "1e-15"]),
         (lambda m: m.decode_plan(prior=BOX, beam=0), primal.errors.ParameterError, ["beam", "0"]),
@@ -513,11 +508,6 @@ def test_layer_norm_returns_the_normalised_row():
             lambda m: m.decode_plan(prior=BOX, beam=2**31),
             primal.errors.MemoryLimitError,
             ["beam of 2147483648", "GB"],
-        ),
-        (
-            lambda m: m.decode_plan(prior=BOX, cache=np.array([True, False])),
-            ParameterError,
-            ["cache", "True or False", "array"],
         ),
         (
             lambda m: m.decode_plan(prior=BOX).decode(m.encode([0.0, 0.0]), check=np.zeros(2)),
@@ -586,7 +576,7 @@ def test_without_the_c_core_the_answers_are_the_same(monkeypatch):
     monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
     m = primal.DynamicPrime(3, 16, 100.0)
     x = np.linspace(-0.9, 0.9, 12).reshape(4, 3)
-    result = m.decode_plan(prior=Box(1.0), cache=False, beam=2).decode(m.encode(x))
+    result = m.decode_plan(prior=Box(1.0), beam=2).decode(m.encode(x))
     assert set(result.status.tolist()) == {"unique"}
     np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-8)
 
@@ -600,5 +590,5 @@ def test_codes_of_scaled_inputs_are_not_decoded_as_if_they_were_not(gamma):
 
 def test_a_plan_can_be_made_from_a_basis_alone():
     basis = primal.Basis("signed", 2, 8, 10.0)
-    plan = make_plan(basis.table, basis.fingerprint, "block", prior=BOX, cache=False)
+    plan = make_plan(basis.table, "block", prior=BOX)
     assert plan.certificate.recoverable

@@ -1,7 +1,6 @@
 """The reduction: exact integers, LLL's conditions in rational arithmetic, known lattices."""
 
 from fractions import Fraction
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from primal.decoding._lattice import (
     Lattice,
     log_success,
     reduce_lattice,
-    reduce_with_flint,
     triangular_factor,
 )
 from primal.decoding._model import PhaseModel, row_counts
@@ -172,16 +170,6 @@ def test_progress_runs_from_zero_to_below_one():
     assert seen[0] == 0.0
     assert seen == sorted(seen)
     assert seen[-1] < 1.0
-
-
-def test_flint_gives_the_same_determinant_and_an_exact_inverse():
-    flint: ModuleType = pytest.importorskip("flint", reason="python-flint is not installed")
-    assert flint.__version__
-    lattice = phase_lattice("paper", 8, 14, 100.0, 1e-8)
-    ours, theirs = reduce_lattice(lattice), reduce_with_flint(lattice)
-    assert np.array_equal(theirs.u @ theirs.v.T, np.eye(14, dtype=np.int64))
-    np.testing.assert_allclose(theirs.adop_turns, ours.adop_turns, rtol=1e-9)
-    assert np.diag(ours.factor).max() <= 1.05 * np.diag(theirs.factor).max()
 
 
 def test_the_lattice_is_the_model():

@@ -77,14 +77,14 @@ class TestItemMemory:
         assert np.array_equal(whole.indices, parts.indices)
 
     def test_a_query_during_another_one_changes_no_answer(self, monkeypatch):
-        memory, make = hdc.ItemMemory(hdc.Space(64).symbols(), range(9)), _items.float32_rows
+        memory, make = hdc.ItemMemory(hdc.Space(64).symbols(), range(9)), _items.unit_rows
 
         def interrupted(codes):  # as by another thread
-            monkeypatch.setattr("primal.hdc._items.float32_rows", make)
+            monkeypatch.setattr("primal.hdc._items.unit_rows", make)
             assert sorted(memory.decode(hdc.bundle(memory.codes[:2]), 2).indices) == [0, 1]
             return make(codes)
 
-        monkeypatch.setattr("primal.hdc._items.float32_rows", interrupted)
+        monkeypatch.setattr("primal.hdc._items.unit_rows", interrupted)
         assert sorted(memory.decode(hdc.bundle(memory.codes[:2]), 2).indices) == [0, 1]
         assert memory.cleanup(memory.codes, top=9).indices.max() == 8
 
@@ -319,13 +319,13 @@ class TestSpecs:
         [
             (lambda s: s | {"items": 3}, "items must be a sequence, got int"),
             (lambda s: s | {"items": [{"a": 1}]}, "names or numbers"),
-            (lambda s: s | {"vocabulary": hdc.Space(8).spec}, "needs a vocabulary, got Space"),
-            (lambda s: s | {"vocabulary": None}, "needs a vocabulary, got NoneType"),
+            (lambda s: s | {"vocabulary": hdc.Space(8).spec}, "of type Vocabulary, got Space"),
+            (lambda s: s | {"vocabulary": None}, "of type Vocabulary, got NoneType"),
             (lambda s: s | {"vocabulary": {"type": 3}}, "does not know specs of type 3"),
             (lambda s: s | {"codes": []}, "has codes"),
             (
                 lambda s: {"type": "KeyValueMemory", "version": 1, "space": 3, "form": "x"},
-                "needs a Space, got int",
+                "of type Space, got int",
             ),
         ],
     )
@@ -344,10 +344,10 @@ class TestSpecs:
         (lambda m, p: m.cleanup(m.codes, top=np.array([1, 2])), "top must be a whole number"),
         (lambda m, p: m.add(3), "items must be a sequence, got int 3"),
         (lambda m, p: m.add([{"a": 1}]), "names or numbers"),
-        (lambda m, p: hdc.ItemMemory("words"), "needs a vocabulary, got str"),
+        (lambda m, p: hdc.ItemMemory("words"), "of type Vocabulary, got str"),
         (lambda m, p: m.retrieve(hdc.Codes(m.codes.turns[:, :5])), "queries of 5"),
         (lambda m, p: hdc.ItemMemory(m.vocabulary).retrieve(m.codes), "0 codes of 32 phases"),
-        (lambda m, p: hdc.KeyValueMemory(64), "needs a Space, got int"),
+        (lambda m, p: hdc.KeyValueMemory(64), "of type Space, got int"),
         (
             lambda m, p: hdc.KeyValueMemory(hdc.Space(64)).recall(m.codes, m.codes),
             "ItemMemory, got Codes",
@@ -482,7 +482,7 @@ def test_what_is_too_large_is_not_stored_and_spoils_nothing(form):
     ("change", "message"),
     [
         (lambda f, a: f.update(version=99), "KeyValueMemory of version 1, .* of version 99"),
-        (lambda f, a: f.update(space=primal.StaticPrime(64).spec), "needs a Space, got Static"),
+        (lambda f, a: f.update(space=primal.StaticPrime(64).spec), "of type Space, got Static"),
         (lambda f, a: f.update(space=hdc.Space(128).spec), "asks for float32 .128, 128."),
         (lambda f, a: f.update(form="vector"), "asks for complex64 .32,."),
         (lambda f, a: f.update(n_pairs=-1), "n_pairs must be at least 0"),

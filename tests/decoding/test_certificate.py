@@ -15,11 +15,6 @@ from primal.errors import MisfitWarning
 BOX = Box(1.0)
 
 
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch):
-    monkeypatch.setenv("PRIMAL_CACHE_DIR", "")
-
-
 def uniform(n: int, d: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1.0, 1.0, (n, d))
 

@@ -14,11 +14,6 @@ from primal.errors import DataError, MisfitWarning, ParameterError
 from primal_studies.paper import spiral
 
 
-@pytest.fixture(autouse=True)
-def no_cache(monkeypatch):
-    monkeypatch.setenv("PRIMAL_CACHE_DIR", "")
-
-
 def correlated(k: int, std: float, seed: int = 0) -> np.ndarray:
     loadings = np.random.default_rng(seed).normal(size=(k, k))
     return std**2 * (loadings @ loadings.T / k + 0.05 * np.eye(k))
@@ -268,10 +263,10 @@ loadings = rng.normal(size=(6, 4))
 priors = Box(1.0), Gaussian(0.1, 1.0), Gaussian(0.0, np.einsum("ij,kj->ik", loadings, loadings))
 for prior in priors:
     for noise in ("uint32", 1e-3):
-        add(m.decode_plan(prior=prior, noise=noise, cache=False).decode(turns, check=False))
+        add(m.decode_plan(prior=prior, noise=noise).decode(turns, check=False))
 wide = primal.DynamicPrime(12, 16, 1.0, basis="auto")
 turns = wide.turns(x @ np.ones((6, 12)))
-add(wide.decode_plan(prior=Gaussian(0.0, 1.0), cache=False).decode(turns, check=False))
+add(wide.decode_plan(prior=Gaussian(0.0, 1.0)).decode(turns, check=False))
 A = rng.normal(size=(12, 3))
 c = np.einsum("ij,kj->ik", rng.normal(size=(12, 12)), np.ones((12, 12)))
 c = 1e-4 * (c * c.T / 12 + np.eye(12) * np.abs(c).max() ** 2)
