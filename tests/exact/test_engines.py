@@ -8,9 +8,9 @@ from c_core import require_core
 from engine_conformance import EngineConformance
 
 import primal
-import primal.exact as engines
 from primal._parallel import single_threaded_blas
 from primal.errors import EngineError
+from primal.exact import _engine as engines
 
 
 class TestNumpy(EngineConformance):

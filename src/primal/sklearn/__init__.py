@@ -1,4 +1,9 @@
-"""Estimators for scikit-learn: features, codes, and models that can be continued and grown."""
+"""Estimators for scikit-learn: features, codes, and models that can be continued and grown.
+
+_internal
+---------
+For `primal.arrow`, not for users: `ridge_of_sums`.
+"""
 
 from primal._extras import require as _require
 
