@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ray[data]==2.60.0", "pyspark==4.3.0", "dask[distributed,dataframe]==2026.8.0")
 PACKAGES += ("daft==0.7.26", "datasets==5.2.0")
-COMMON = ("numpy", "click", "numba", "threadpoolctl", "scikit-learn", "duckdb>=2", "polars>=2")
+COMMON = ("numpy", "click", "scikit-learn", "duckdb>=2", "polars>=2")
 TESTS = ("pyarrow==18.1.0", "pytest", "hypothesis")
 N, D_IN, D_OUT, N_FILES = 40_000, 16, 128, 4
 HOW = {
